@@ -128,7 +128,8 @@ double graph_seconds(rt::Runtime& runtime, const Case& of, rt::Policy policy, in
   });
 }
 
-/// The same in program order, with a piece of data for each task of two columns; `traced` as a loop, compiled each time.
+/// The same in program order, with a piece of data for each task of two columns; `traced` as a loop, compiled each
+/// time.
 double sequence_seconds(rt::Runtime& runtime, const Case& of, bool traced, int columns) {
   rt::Sequence sequence(runtime);
   std::vector<rt::Data> outputs;

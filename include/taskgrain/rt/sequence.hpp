@@ -227,17 +227,17 @@ class Sequence {
            std::move(options));
   }
 
-  /// Runs what `body` gives, so many times. It is called once: its tasks are those of each iteration, which they find in
-  /// their Turn. Iterations follow each other by what they use, without a barrier.
+  /// Runs what `body` gives, so many times. It is called once: its tasks are those of each iteration, which they find
+  /// in their Turn. Iterations follow each other by what they use, without a barrier.
   ///
   /// Tasks of a loop are not stolen and have no priority; those that commute keep the order of the program. Waits,
   /// other loops, and new data are not allowed in it.
   /// \throws UsageError  iterations below 0
   /// \throws as task, and what `body` throws: then nothing was given
   void loop(std::int64_t iterations, const std::function<void()>& body, const std::string& name = "loop");
-  /// Runs what `body` gives, as if it stood there alone. If it gives tasks with the same accesses as an earlier call for
-  /// the same number, their dependences are known, and the functions of this call run in the graph that was compiled
-  /// then: from the second call on. Otherwise only that is lost.
+  /// Runs what `body` gives, as if it stood there alone. If it gives tasks with the same accesses as an earlier call
+  /// for the same number, their dependences are known, and the functions of this call run in the graph that was
+  /// compiled then: from the second call on. Otherwise only that is lost.
   /// \param id  of your choice
   /// \throws as loop
   void trace(std::uint64_t id, const std::function<void()>& body, const std::string& name = "trace");

@@ -47,8 +47,8 @@ namespace taskgrain::rt {
 /// - `at_once`: a worker runs so many ready tasks, the oldest first, before it looks for messages and for other flows.
 ///   They cannot be stolen. Where tasks take longer than a microsecond, it queues them one by one all the same.
 ///
-/// A member with one of these names that cannot be called like this does not compile. The flow does not use members with
-/// other names, so a misspelt one has no effect.
+/// A member with one of these names that cannot be called like this does not compile. The flow does not use members
+/// with other names, so a misspelt one has no effect.
 template <typename K, typename Tasks = detail::Functions<K>>
 class Taskflow final {
   static_assert(

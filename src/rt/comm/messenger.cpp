@@ -289,7 +289,8 @@ void Messenger::keep_unexpected(Unexpected message) {
   unexpected_.push_back(std::move(message));
 }
 
-/// The sender made this kind before the wait in which this rank is already, so this rank will not make it: ranks differ.
+/// The sender made this kind before the wait in which this rank is already, so this rank will not make it: ranks
+/// differ.
 void Messenger::fail_unknown(const Unexpected& message) noexcept {
   const auto& declared = declared_[message.head.kind];
   const auto found = declared.find(message.from);

@@ -243,8 +243,8 @@ class Messenger final : public Messages, private Transport::Receiver {
   Share outside_;
 
   std::atomic<Engine*> engine_{nullptr};
-  std::mutex
-      engine_mutex_;  // a thread that is no worker holds it around calls of the engine, so that does not leave meanwhile
+  // A thread that is no worker holds it around calls of the engine, so that the engine does not leave meanwhile.
+  std::mutex engine_mutex_;
 
   std::atomic<bool> open_{false};     // set once, by the first wait or `progress`: from then on this rank polls
   std::atomic<bool> polling_{false};  // the polling lock (PollGuard); taken with acquire, freed with release

@@ -113,13 +113,13 @@ void Messenger::send(int to, const MessageKind& kind, Writer& message) {
   send_counted([&] { message.is_shared() && to != rank() ? send_in_place(to, message) : send_packet(to, bytes); });
 }
 
-/// Back-pressure: waits until fewer than most_queued_ bytes are queued for the rank, or it has departed. The thread polls
-/// meanwhile, so two ranks that wait here for each other both go on. The waiting message is not counted as queued yet,
-/// but the task that sends it still runs, so termination is not detected too early.
+/// Back-pressure: waits until fewer than most_queued_ bytes are queued for the rank, or it has departed. The thread
+/// polls meanwhile, so two ranks that wait here for each other both go on. The waiting message is not counted as queued
+/// yet, but the task that sends it still runs, so termination is not detected too early.
 ///
 /// It returns at once where waiting could deadlock: in the function of a message, which holds the polling lock; before
-/// this rank has begun to poll (`open`), because the other rank may be in the same state; and in a thread of the program
-/// that may not poll, because the thread that may poll could wait for this one.
+/// this rank has begun to poll (`open`), because the other rank may be in the same state; and in a thread of the
+/// program that may not poll, because the thread that may poll could wait for this one.
 void Messenger::wait_for_room(int to) {
   if (polls_here() || !open_.load(std::memory_order_acquire)) return;
   if (!has_progress_thread_ && here() == nullptr && !may_poll()) return;

@@ -103,8 +103,8 @@ void Messenger::check_departures() noexcept {
       set_failed(other, "it has ended its communicator, while this rank waits for all");
 }
 
-/// Called when this rank is idle in a wait for all ranks. Another rank that has begun an exchange instead waits for this
-/// one for ever: then fails. \returns whether it has failed \pre termination_mutex_ is held
+/// Called when this rank is idle in a wait for all ranks. Another rank that has begun an exchange instead waits for
+/// this one for ever: then fails. \returns whether it has failed \pre termination_mutex_ is held
 bool Messenger::check_early_exchange() noexcept {
   if (!early_exchange_ || early_exchange_->head.number < exchanges_.load() ||
       early_exchange_->head.waits >= begun_.load())
@@ -272,8 +272,8 @@ void Messenger::lost(int rank, const std::string& why) noexcept {
   } catch (const std::bad_alloc&) {
     is_news = set_failed(rank, "");
   }
-  // The lost rank may only have been stopped. If it goes on, it must not wait for this rank. Other ranks notice its loss
-  // themselves.
+  // The lost rank may only have been stopped. If it goes on, it must not wait for this rank. Other ranks notice its
+  // loss themselves.
   if (is_news && rank != this->rank()) notify_failure_to(rank);
 }
 

@@ -16,8 +16,8 @@ void check_mpi(const char* call, int code);
 /// Holds MPI while it lives. The first holder initialises MPI if the program has not; then the last one finalises it,
 /// unless the program has.
 ///
-/// It requests MPI_THREAD_MULTIPLE, so that any worker may poll while a thread of the program calls MPI. Below that level
-/// only MPI's main thread polls.
+/// It requests MPI_THREAD_MULTIPLE, so that any worker may poll while a thread of the program calls MPI. Below that
+/// level only MPI's main thread polls.
 class MpiLibrary {
  public:
   /// \throws UsageError  the level is MPI_THREAD_SINGLE, or MPI_THREAD_FUNNELED and this is another thread than MPI's,

@@ -87,8 +87,8 @@ std::unique_ptr<PersistentMessage> MpiPersistentMessages::make(PersistentMessage
 }
 
 void MpiPersistentMessages::start() {
-  // closed_ before allowed_: a closed message is allowed no more, so after both were taken it is in neither list and may
-  // be freed.
+  // closed_ before allowed_: a closed message is allowed no more, so after both were taken it is in neither list and
+  // may be freed.
   Message* closed = closed_.exchange(nullptr, std::memory_order_acquire);
   for (; closed != nullptr; closed = closed->next_closed) ended_.push_back(closed);
   if (!any_allowed()) return;

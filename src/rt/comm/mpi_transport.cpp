@@ -146,7 +146,8 @@ void MpiTransport::finish(const Operation& operation, int code) {
 
 // -- by the polling thread
 
-/// One round: tests requests, delivers what is complete, and starts the receives again. \returns whether any was complete
+/// One round: tests requests, delivers what is complete, and starts the receives again. \returns whether any was
+/// complete
 bool MpiTransport::progress_once(Receiver& receiver) {
   {
     const std::scoped_lock guard(mpi_);

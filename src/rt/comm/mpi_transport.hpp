@@ -2,23 +2,25 @@
 
 /// Packets in messages of MPI (mpi_message.hpp).
 ///
-/// Aggregation: `send` appends a packet to the message that is being filled for its rank. The message is sent when it is
-/// full, or by a poll if no other is in flight to that rank. So packets are aggregated while MPI or the receiver is busy,
-/// and otherwise wait for the next poll only. `anything` limits how often busy workers poll, so that polls that find
-/// nothing take a ninth of their time at most.
+/// Aggregation: `send` appends a packet to the message that is being filled for its rank. The message is sent when it
+/// is full, or by a poll if no other is in flight to that rank. So packets are aggregated while MPI or the receiver is
+/// busy, and otherwise wait for the next poll only. `anything` limits how often busy workers poll, so that polls that
+/// find nothing take a ninth of their time at most.
 ///
 /// Each rank has posted persistent receives for messages from any rank, so it never probes. A large packet is announced
 /// by a header (rendezvous): the receiver posts receives for its body, and MPI moves it from the sender's memory to its
 /// destination. A body that fits into a message is sent in it (eager).
 ///
-/// Tags of bodies: bodies in flight from rank a to rank b have different tags. Let M be a body with tag t. It is sent by
-/// MPI_Issend, which completes only after b has posted the matching receive. Only then a gives t to another body, so b
-/// posts the receives for that later; and because MPI matches in the order of posting, each receive gets its own body.
+/// Tags of bodies: bodies in flight from rank a to rank b have different tags. Let M be a body with tag t. It is sent
+/// by MPI_Issend, which completes only after b has posted the matching receive. Only then a gives t to another body, so
+/// b posts the receives for that later; and because MPI matches in the order of posting, each receive gets its own
+/// body.
 ///
 /// Persistent messages have tags above these, each one of its own (mpi_persistent.hpp).
 ///
 /// Threads: the lock mpi_ is held around each call of MPI, and never while a Receiver is called. Below
-/// MPI_THREAD_MULTIPLE only MPI's main thread takes it. The order of locks: mpi_, then Peer::lock, then one of any other.
+/// MPI_THREAD_MULTIPLE only MPI's main thread takes it. The order of locks: mpi_, then Peer::lock, then one of any
+/// other.
 
 #include <mpi.h>
 
@@ -96,8 +98,8 @@ class MpiTransport final : public Transport {
   /// \throws std::runtime_error  what MPI says, if it concerns no single rank
   bool poll(Receiver& receiver) override;
   bool all_sent() noexcept override;
-  /// The ranks leave together. True when all sends are complete and every other rank that is not lost has sent `leaves`,
-  /// and all messages before that have arrived. After `announce_failure`, a rank waits for no other.
+  /// The ranks leave together. True when all sends are complete and every other rank that is not lost has sent
+  /// `leaves`, and all messages before that have arrived. After `announce_failure`, a rank waits for no other.
   bool flush(Receiver& receiver) override;
 
  private:
@@ -225,8 +227,8 @@ class MpiTransport final : public Transport {
   bool sent_leave_ = false;           ///< by the polling thread
 
   alignas(apart) SpinLock mpi_;
-  // Under mpi_. With r = options_.receives: requests_[k] is a posted receive for k < r, and belongs to operations_[k − r]
-  // for k ≥ r.
+  // Under mpi_. With r = options_.receives: requests_[k] is a posted receive for k < r, and belongs to operations_[k −
+  // r] for k ≥ r.
   std::vector<MPI_Request> requests_;
   std::vector<Operation> operations_;
   std::vector<int> indices_;

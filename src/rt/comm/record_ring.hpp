@@ -4,15 +4,16 @@
 /// compare-and-swap.
 ///
 /// A record is contiguous and begins at a line of 64 bytes. Its first word is its size + 1. The sender stores this word
-/// last, with release, so the receiver never sees a record that is half written, even if the sender's process is killed.
+/// last, with release, so the receiver never sees a record that is half written, even if the sender's process is
+/// killed.
 ///   word(sent) = 0;   lines received … sent − 1 hold records, or are skipped at the end of the memory;
 ///   shared received ≤ received ≤ sent < shared received + lines.
-/// Before the sender publishes a record in lines a … b − 1, it stores 0 to word(b). So the receiver stops there, and need
-/// not clear lines that it has read.
+/// Before the sender publishes a record in lines a … b − 1, it stores 0 to word(b). So the receiver stops there, and
+/// need not clear lines that it has read.
 ///
-/// Only the sender writes lines. It caches the `received` count, which the receiver publishes in shared memory, and loads
-/// it only when the ring is full according to the cached value. So the cache lines that move between cores are those of
-/// the records, and few others.
+/// Only the sender writes lines. It caches the `received` count, which the receiver publishes in shared memory, and
+/// loads it only when the ring is full according to the cached value. So the cache lines that move between cores are
+/// those of the records, and few others.
 
 #include <atomic>
 #include <bit>

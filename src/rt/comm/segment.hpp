@@ -1,16 +1,17 @@
 #pragma once
 
-/// The memory that the ranks of one host share. It is a memfd, which the ranks inherit from the launcher or open through
-/// /proc. It has no name, so the kernel frees it when the last rank ends, however that ends. (If one of them may not open
-/// it through /proc, it gets a random name in /dev/shm until all have opened it.)
+/// The memory that the ranks of one host share. It is a memfd, which the ranks inherit from the launcher or open
+/// through /proc. It has no name, so the kernel frees it when the last rank ends, however that ends. (If one of them
+/// may not open it through /proc, it gets a random name in /dev/shm until all have opened it.)
 ///
 ///     [ head | a block for each rank | a ring for each pair of ranks | an arena for each rank ]
 ///
 /// Pages of the arenas are reserved (fallocate) when pieces are allocated, all others at the beginning. So a lack of
 /// memory is an error with the number of bytes, and no SIGBUS later.
 ///
-/// The process that makes the segment chooses the sizes and writes them into the head. An arena is as large as the host's
-/// memory divided by the ranks, or smaller where the address space is limited. Other processes map what the head says.
+/// The process that makes the segment chooses the sizes and writes them into the head. An arena is as large as the
+/// host's memory divided by the ranks, or smaller where the address space is limited. Other processes map what the head
+/// says.
 
 #include <atomic>
 #include <cstddef>
@@ -31,8 +32,8 @@ namespace taskgrain::rt::detail {
 /// - `doorbell`: senders write it, too (Transport::doorbell);
 /// - `state` and the reason: the launcher writes them, too, when the rank's process has ended;
 /// - `process_ended`: the launcher alone writes it.
-/// The one that changes `reason_writer` from nobody by compare-and-swap writes the reason. If a rank has ended before it
-/// wrote one (`reason_bytes` = 0), the launcher writes it.
+/// The one that changes `reason_writer` from nobody by compare-and-swap writes the reason. If a rank has ended before
+/// it wrote one (`reason_bytes` = 0), the launcher writes it.
 ///
 /// A process may attach again after it has left:   times_left ≤ times_attached ≤ times_left + 1.
 struct alignas(apart) RankBlock {
@@ -88,8 +89,8 @@ class Segment {
   static int make(int ranks);
   /// Maps the segment of the launcher, and attaches to the block of `rank`. The caller keeps its descriptor.
   /// A process that has left may attach again, with empty rings: then it waits until all other ranks do.
-  /// \throws UsageError  the descriptor is no segment, there is no such rank, another process has attached to it, or this
-  ///   process is still attached; RankFailed  another rank has failed, or has ended instead of attaching again;
+  /// \throws UsageError  the descriptor is no segment, there is no such rank, another process has attached to it, or
+  ///   this process is still attached; RankFailed  another rank has failed, or has ended instead of attaching again;
   ///   std::system_error
   Segment(int descriptor, int rank);
   /// Makes a segment, by all ranks together, where taskgrain-run has not started them. Attaches all of them.

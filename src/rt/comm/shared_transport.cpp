@@ -172,8 +172,8 @@ bool SharedTransport::flush(Receiver& receiver) {
 void SharedTransport::send_large(int to, std::span<const std::byte> head, std::span<const std::byte> body,
                                  void* token) {
   Announce announce{0, body.size(), reinterpret_cast<std::uintptr_t>(body.data()), arena_.find(body)};
-  // The receiver may acknowledge before this call returns. complete_large waits for this lock, so `head`, which the token
-  // owns, lives until `push` has copied it.
+  // The receiver may acknowledge before this call returns. complete_large waits for this lock, so `head`, which the
+  // token owns, lives until `push` has copied it.
   const std::lock_guard lock(pending_mutex_);
   announce.id = next_id_++;
   pending_sends_.emplace(announce.id, PendingSend{to, body, token});

@@ -3,9 +3,9 @@
 /// Packets through shared memory of one host: a RecordRing from each rank to each other.
 ///
 /// A large packet is announced by a record. Its receiver gets the body itself: by a copy from the sender's arena, if it
-/// lies there; else from the sender's memory (process_vm_readv), if the kernel allows that; else it requests the body in
-/// pieces, which the sender sends through the ring. In the end the receiver acknowledges, and the sender may write the
-/// body again.
+/// lies there; else from the sender's memory (process_vm_readv), if the kernel allows that; else it requests the body
+/// in pieces, which the sender sends through the ring. In the end the receiver acknowledges, and the sender may write
+/// the body again.
 
 #include <atomic>
 #include <cstddef>

@@ -18,8 +18,8 @@
 /// Then nothing is left.
 /// 1. Sums of what only grows are equal only if each term is: no rank has queued or processed anything between its two
 ///    counts. So Σ q_r(a(k)) = Q(k) = P(k) = Σ p_r(a(k)): at a(k) no message was in flight. One wave does not prove
-///    that, because its counts are of different moments: a message that one rank processed before its count, and another
-///    queued after its own, hides one that was queued in time and is still in flight.
+///    that, because its counts are of different moments: a message that one rank processed before its count, and
+///    another queued after its own, hides one that was queued in time and is still in flight.
 /// 2. Of the messages that were not processed when their receiver counted in wave k, take the one that was queued
 ///    first. It was not in flight at a(k), so it was queued after that, and by 1. after its sender had counted. The
 ///    sender was idle then. It queues again only because of a message that it had not processed, and that was queued
@@ -27,8 +27,8 @@
 ///    only while it is idle: a rank that works could queue without having received anything.)
 /// 3. A rank that was stuck in wave k still is: no message has reached it since.
 ///
-/// A rank counts for epoch e+1 only after it has begun e+1, which is after its done(e). So the root is at most one epoch
-/// ahead of any rank, and the only message that can come early is `request{e+1, 1}`: it is stored until `begin`.
+/// A rank counts for epoch e+1 only after it has begun e+1, which is after its done(e). So the root is at most one
+/// epoch ahead of any rank, and the only message that can come early is `request{e+1, 1}`: it is stored until `begin`.
 ///
 /// All other messages come in the state that expects them: a rank gets the request for a wave after it has counted for
 /// all earlier waves, and a parent gets counts only for the wave that it has requested. Duplicates are ignored.
@@ -56,8 +56,8 @@ struct TerminationMessage {
   std::uint64_t queued, processed;
 };
 
-/// The state machine of one rank. It knows no transport and is not thread-safe. Messages may come in any order, and more
-/// than once. `send` must not call it.
+/// The state machine of one rank. It knows no transport and is not thread-safe. Messages may come in any order, and
+/// more than once. `send` must not call it.
 class TerminationDetection {
  public:
   /// The tree: rank r's children are 4r+1 to 4r+4, as far as there are ranks.

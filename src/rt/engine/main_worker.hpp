@@ -29,7 +29,8 @@ class Engine::MainWorkerGuard {
       const bool is_done = done();
       lock.lock();
       if (is_done) return;
-      // There may be no notification when done() becomes true, or it came before this wait: check again after a timeout.
+      // There may be no notification when done() becomes true, or it came before this wait: check again after a
+      // timeout.
       if (engine_.main_taken_) engine_.main_left_.wait_for(lock, park_time);
     }
     is_main_ = true;

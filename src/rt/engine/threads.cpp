@@ -1,5 +1,5 @@
-/// The threads of the workers. They form a tree: each thread starts its children, and wakes them in the end, so that both
-/// take logarithmic time in the number of workers.
+/// The threads of the workers. They form a tree: each thread starts its children, and wakes them in the end, so that
+/// both take logarithmic time in the number of workers.
 
 #include <pthread.h>
 

@@ -95,8 +95,8 @@ void Engine::wait_with_ranks() {
   const std::unique_ptr<ProgressEngine, decltype(leave)> ends(progress_, leave);
   end_run();
   if (progress_->stuck()) {
-    // The rank with stuck tasks fails all ranks once it has their names. If it was this rank and end_run has found none,
-    // they have run since.
+    // The rank with stuck tasks fails all ranks once it has their names. If it was this rank and end_run has found
+    // none, they have run since.
     if (reported_stuck_)
       progress_->fail(
           "tasks waited when nothing was left to do on any rank, and have run since: a thread outside of the "
@@ -172,8 +172,8 @@ void Engine::work_until(const std::function<bool()>& done) {
   if (!done) throw UsageError("work_until has no function to ask");
   std::exception_ptr thrown;
   const auto asked = [&] {
-    // As a thread outside, not as worker 0: worker 0 may have published that it is idle, and then its messages would not
-    // be counted.
+    // As a thread outside, not as worker 0: worker 0 may have published that it is idle, and then its messages would
+    // not be counted.
     const CurrentWorkerScope outside(Worker::current_, nullptr);
     try {
       return done();
@@ -230,7 +230,8 @@ void Engine::set_when_done(Handler& handler, const Event& event) {
 
 bool Engine::settle_awaited(const Handler* broken, const std::exception_ptr& why) noexcept {
   if (!any_awaited_.load(std::memory_order_acquire)) return false;
-  // As a thread outside, not as worker 0, which may have published that it is idle: messages of callbacks must be counted.
+  // As a thread outside, not as worker 0, which may have published that it is idle: messages of callbacks must be
+  // counted.
   const CurrentWorkerScope outside(Worker::current_, nullptr);
   const Callback inside;
   for (bool any = false;; any = true) {

@@ -41,9 +41,9 @@ inline constexpr int shorter = 1;
 
 // Spins are pause instructions, of some ten nanoseconds each.
 // Stealing has a price: the cache lines of the task's data move to this core, and each fulfilment of the owner's tasks
-// becomes a message. So a worker spins before it steals: not at all after a steal that was worth it, twice as long after
-// each that was not. The limit is proportional to the number of workers, so that the rate of useless steals of all
-// workers together does not depend on it.
+// becomes a message. So a worker spins before it steals: not at all after a steal that was worth it, twice as long
+// after each that was not. The limit is proportional to the number of workers, so that the rate of useless steals of
+// all workers together does not depend on it.
 inline constexpr std::int64_t least_spins_before_steal = 128 / shorter,
                               most_spins_before_steal_per_worker = 512 / shorter;
 inline constexpr int spins_before_idle = 16 / shorter;  // before it publishes that it is idle
@@ -176,8 +176,8 @@ Waited Worker::wait_for(const Ready& ready, std::chrono::steady_clock::time_poin
   }
 }
 
-/// Whether all of its overflow is for worker 0 while no thread is worker 0. Then it cannot send it until a thread waits, so
-/// it may park although it is not idle.
+/// Whether all of its overflow is for worker 0 while no thread is worker 0. Then it cannot send it until a thread
+/// waits, so it may park although it is not idle.
 inline bool Worker::starved() const noexcept {
   return overflow_.size() == 1 && overflow_[0].to == 0 && !engine_.main_taken_.load();
 }
@@ -193,8 +193,8 @@ bool Worker::park(const Until& until, std::chrono::nanoseconds most) {
   const auto busy = [this] { return index_ == 0 ? engine_.completion_.busy() : Completion::anybody; };
   const std::size_t before = busy();
   if (index_ == 0) engine_.completion_.await(checks_between_tasks_ ? Completion::anybody : before);
-  // Worker 0 does not sleep if its last scan has stopped at another worker than `before`, which does not know that it must
-  // wake worker 0.
+  // Worker 0 does not sleep if its last scan has stopped at another worker than `before`, which does not know that it
+  // must wake worker 0.
   const auto found = [&] {
     return has_messages() || any_stealable() || until() || busy() != before ||
            (is_starved && engine_.main_taken_.load());

@@ -15,8 +15,9 @@
 
 namespace taskgrain::rt::detail {
 
-/// Messages for which a mailbox had no room are sent as one message, a pointer to a batch, which the receiver then owns.
-/// Sent one by one they would wait for the receiver to empty the mailbox; if both share a core, once for each time slice.
+/// Messages for which a mailbox had no room are sent as one message, a pointer to a batch, which the receiver then
+/// owns. Sent one by one they would wait for the receiver to empty the mailbox; if both share a core, once for each
+/// time slice.
 class Worker::OverflowBatches final : public MessageHandler {
  public:
   void deliver(Worker& here, const Payload& batch) noexcept override {
@@ -25,8 +26,8 @@ class Worker::OverflowBatches final : public MessageHandler {
   }
 };
 
-/// A mailbox between two workers is made at the first message, which the sender puts into its overflow while it requests
-/// the mailbox. The sender allocates its memory, so that a lack of memory fails the send and not the receiver.
+/// A mailbox between two workers is made at the first message, which the sender puts into its overflow while it
+/// requests the mailbox. The sender allocates its memory, so that a lack of memory fails the send and not the receiver.
 class Worker::MailboxRequests final : public MessageHandler {
  public:
   struct Request {
@@ -229,8 +230,8 @@ void Worker::publish_idle() {
   if (idle_state_.is_idle()) return;
   idle_state_.idle(sent_, received_);
   if (index_ == 0) return;
-  // Dekker: this worker has stored its epoch, and then loads whom worker 0 awaits; worker 0 stores that, and then loads the
-  // epoch before it sleeps.
+  // Dekker: this worker has stored its epoch, and then loads whom worker 0 awaits; worker 0 stores that, and then loads
+  // the epoch before it sleeps.
   light_barrier();
   if (engine_.completion_.awaits(static_cast<std::size_t>(index_))) engine_.worker(0).wake();
   engine_.notify_others();

@@ -13,7 +13,8 @@
 /// A reader that has waited for too long parks: it does nothing until it gets a message. The reader stores `parked` and
 /// then loads the counter; the writer stores the counter and then loads `parked`. With a barrier between the store and
 /// the load of each, at least one sees the other's store (Dekker, as in detail/sleep.hpp):
-///   parked, and no message in flight  ⇒  the counter is below the reader's value, or the writer has not loaded `parked`.
+///   parked, and no message in flight  ⇒  the counter is below the reader's value, or the writer has not loaded
+///   `parked`.
 /// The simulated schedules check this, with mutations (tests/cpp/rt/schedule).
 
 #include <atomic>

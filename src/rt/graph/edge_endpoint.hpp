@@ -1,6 +1,7 @@
 #pragma once
 
-/// Active messages between ranks for the edges of a graph (EdgeEndpoint), and the memory that they write (ReceiveWindow).
+/// Active messages between ranks for the edges of a graph (EdgeEndpoint), and the memory that they write
+/// (ReceiveWindow).
 
 #include <atomic>
 #include <cstddef>
@@ -73,8 +74,8 @@ struct ReceiveWindow {
   OwnBlocks own;
 };
 
-/// Sends and receives the active messages of a graph. The communicator owns a reference, because messages may come after
-/// the graph has ended.
+/// Sends and receives the active messages of a graph. The communicator owns a reference, because messages may come
+/// after the graph has ended.
 class EdgeEndpoint : public std::enable_shared_from_this<EdgeEndpoint> {
  public:
   EdgeEndpoint(Messages& ranks, std::string graph);

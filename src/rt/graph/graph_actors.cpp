@@ -183,8 +183,8 @@ void GraphActors::finished() {
   if (left_.fetch_sub(1, std::memory_order_acq_rel) == 1) complete();
 }
 
-/// Ends the running launch. Its events may end launches of other graphs: they are queued for the loop of the outer call,
-/// so that chains of launches do not recurse.
+/// Ends the running launch. Its events may end launches of other graphs: they are queued for the loop of the outer
+/// call, so that chains of launches do not recurse.
 void GraphActors::complete() {
   thread_local std::deque<std::shared_ptr<GraphActors>>* ending = nullptr;  // by this thread
   auto self = shared_from_this();  // a callback of an event may destroy the graph

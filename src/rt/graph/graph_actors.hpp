@@ -3,9 +3,10 @@
 /// GraphActors: the base of the executors of compiled graphs. A graph has an actor on each worker that has tasks of it.
 /// The base runs the launches of the graph one after another, and ends them.
 ///
-/// A launch runs the iterations begin … end − 1, counted over all launches. Each actor calls `finished` once in a launch:
-/// when it has run all iterations, or has seen that the launch has failed. So after the last call nothing of the launch
-/// runs. Late messages of a failed launch are recognised by their iteration, which is less than the next begin.
+/// A launch runs the iterations begin … end − 1, counted over all launches. Each actor calls `finished` once in a
+/// launch: when it has run all iterations, or has seen that the launch has failed. So after the last call nothing of
+/// the launch runs. Late messages of a failed launch are recognised by their iteration, which is less than the next
+/// begin.
 
 #include <atomic>
 #include <deque>
@@ -99,8 +100,8 @@ class GraphActors : public Handler, public std::enable_shared_from_this<GraphAct
   virtual void satisfy(std::size_t k, std::int64_t begin, std::int64_t end) = 0;
   /// The launch has failed: sends a message to an actor, which may be parked. From any thread.
   virtual void wake_actor(int worker) = 0;
-  /// After a failed launch, when all actors have finished: sets shared state as if the launch had run to its end. It may
-  /// destroy events of devices, whose destructors may call anything.
+  /// After a failed launch, when all actors have finished: sets shared state as if the launch had run to its end. It
+  /// may destroy events of devices, whose destructors may call anything.
   virtual void reset(std::int64_t end) noexcept = 0;
   /// Appends the tasks of a worker's actor that wait.
   virtual std::size_t waiting_tasks(int worker, std::vector<StuckTask>& tasks, std::size_t most) const = 0;

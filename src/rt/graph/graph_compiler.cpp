@@ -184,7 +184,8 @@ std::vector<std::uint32_t> Compiler::level_from(std::vector<std::uint32_t> ready
   for (std::size_t k = 0; k < ready.size(); ++k)
     for (const Out& edge : out[ready[k]]) {
       if (edge.carried) continue;
-      // A send that directly follows a receive gets a level above that, so that it comes later in the order of all ranks.
+      // A send that directly follows a receive gets a level above that, so that it comes later in the order of all
+      // ranks.
       const bool relays = node(ready[k]).kind == NodeKind::receive && node(edge.to).kind == NodeKind::send;
       level[edge.to] = std::max(level[edge.to], level[ready[k]] + (relays ? 2 : 1));
       if (--before[edge.to] == 0) ready.push_back(edge.to);

@@ -1,6 +1,6 @@
-/// The executor of policy in_order: each worker executes its program from the first record to the last, and parks where it
-/// waits for long. program.hpp describes programs, channel.hpp the signals between workers. After a failed launch, when no
-/// actor runs any more, the last actor resets all channels.
+/// The executor of policy in_order: each worker executes its program from the first record to the last, and parks where
+/// it waits for long. program.hpp describes programs, channel.hpp the signals between workers. After a failed launch,
+/// when no actor runs any more, the last actor resets all channels.
 
 #include "program.hpp"
 
@@ -128,8 +128,8 @@ class InOrder final : public Executor<InOrder> {
   }
 
  private:
-  /// The launch has failed. Channels keep their values until all actors have given up, so no task runs whose predecessors
-  /// have not run.
+  /// The launch has failed. Channels keep their values until all actors have given up, so no task runs whose
+  /// predecessors have not run.
   void give_up(Actor& actor) {
     if (!actor.running) return;
     for (const std::uint32_t d : actor.device_tasks)

@@ -77,8 +77,8 @@ class InOrderCompiler {
   /// The level of the last task before it.
   std::uint64_t level_of_send(std::uint32_t n) const { return graph_.level[n] == 0 ? 0 : graph_.level[n] - 1; }
 
-  /// Consecutive sends of one level to one rank become one record. Not of different levels: an earlier send must not wait
-  /// for the predecessors of a later one.
+  /// Consecutive sends of one level to one rank become one record. Not of different levels: an earlier send must not
+  /// wait for the predecessors of a later one.
   void lay_out(std::uint32_t n, std::vector<InOrderRecord>& records) {
     if (sends(n)) {
       const int rank = graph_.all_sends()[graph_.number[n]].rank;
@@ -157,12 +157,12 @@ class InOrderCompiler {
     }
   }
 
-  /// Finds the waits of a program that no earlier wait implies: for each record and channel, only the latest record that it
-  /// needs.
+  /// Finds the waits of a program that no earlier wait implies: for each record and channel, only the latest record
+  /// that it needs.
   void find_waits(std::size_t w) {
     struct Latest {
-      // Indices + 1 of the writer's records: the program has waited for `waited`, this record needs `needed`. [1]: of the
-      // previous iteration (carried edges).
+      // Indices + 1 of the writer's records: the program has waited for `waited`, this record needs `needed`. [1]: of
+      // the previous iteration (carried edges).
       std::uint64_t waited[2] = {0, 0}, needed[2] = {0, 0};
     };
     std::unordered_map<std::uint32_t, Latest> all;

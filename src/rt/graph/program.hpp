@@ -8,9 +8,9 @@
 ///   issue   give an asynchronous task to its device,
 ///   post    set a postcondition, in the last iteration,
 ///   send    copy the bytes of several nodes to another rank,
-/// and between them waits and signals, which keep the edges. With policy in_order, a record waits for values of channels,
-/// and signals by storing one. With the other policies, a record waits for a number of arrivals, and signals by an
-/// arrival at another record. The parts that both share come first.
+/// and between them waits and signals, which keep the edges. With policy in_order, a record waits for values of
+/// channels, and signals by storing one. With the other policies, a record waits for a number of arrivals, and signals
+/// by an arrival at another record. The parts that both share come first.
 
 #include <algorithm>
 #include <cstddef>
@@ -40,7 +40,8 @@ struct Step {
   Instruction instruction;
 };
 
-/// An edge between two device tasks that the device keeps, by an event: the second may be issued once the first has been.
+/// An edge between two device tasks that the device keeps, by an event: the second may be issued once the first has
+/// been.
 struct DeviceEdge {
   std::uint32_t from, to;  ///< device tasks
   bool carried;
@@ -101,8 +102,8 @@ struct Outline {
 // A channel from worker a to worker b is written by a alone. In iteration n (counted over all launches) a stores
 //   n · S + k   after the record that is the k-th of the S in its program for which b waits,
 // and b waits for  n · S + k,  or for  (n - 1) · S + k  where the edge is carried. Because both programs are linear,
-// a record needs to wait only for the last of its predecessors on each worker, and not if an earlier record of its program
-// has waited for that: so stores and waits are the fewest that keep all edges.
+// a record needs to wait only for the last of its predecessors on each worker, and not if an earlier record of its
+// program has waited for that: so stores and waits are the fewest that keep all edges.
 //
 // The channel of a device task counts the iterations that its device has done, from the first without a gap; that of a
 // precondition is n for iterations below n. S = 1 for both. They are written by threads that run no program.

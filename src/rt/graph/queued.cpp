@@ -202,8 +202,8 @@ class QueuedActors final : public Executor<QueuedActors> {
     actor.reconsidered.clear();
   }
 
-  /// If the kernel refuses the barrier, the Dekker pair of `parked` and `finished` is not ordered. A message to each worker
-  /// orders it. \pre the caller loads `finished` after this
+  /// If the kernel refuses the barrier, the Dekker pair of `parked` and `finished` is not ordered. A message to each
+  /// worker orders it. \pre the caller loads `finished` after this
   [[gnu::noinline]] void request_checks(Worker& here) {
     for (const int worker : members_)
       if (worker != here.index())

@@ -2,10 +2,10 @@
 
 /// The part of a graph that one worker owns under ready_queue and stealing.
 ///
-/// count[n mod 3][t] is the number of arrivals that record t still waits for in iteration n (counted over all launches).
-/// Only the worker that owns t writes it. When it becomes 0, it is set to the indegree again, for iteration n + 3. No
-/// arrival of n + 3 comes earlier: arrivals come from records of n + 3 or, carried, of n + 2, and a record of n + 2 starts
-/// only when all workers have finished n:   n + 2 < min finished + 2.
+/// count[n mod 3][t] is the number of arrivals that record t still waits for in iteration n (counted over all
+/// launches). Only the worker that owns t writes it. When it becomes 0, it is set to the indegree again, for iteration
+/// n + 3. No arrival of n + 3 comes earlier: arrivals come from records of n + 3 or, carried, of n + 2, and a record of
+/// n + 2 starts only when all workers have finished n:   n + 2 < min finished + 2.
 
 #include <atomic>
 #include <chrono>

@@ -26,12 +26,12 @@ Messages& ranks_of(const Compiler& graph);
 /// Compares what each rank sends with what the others receive. \throws AgreedError on all ranks, with what is wrong
 void match_ranks(const Compiler& graph);
 
-/// Exchanges levels between ranks, so that the orders of all ranks' programs fit together. With levels of one rank alone,
-/// two ranks could wait for each other.
+/// Exchanges levels between ranks, so that the orders of all ranks' programs fit together. With levels of one rank
+/// alone, two ranks could wait for each other.
 ///
-/// A `receive` gets the level of the last node before its `send`. A program is ordered by level; within a level first the
-/// records that others wait for, then sends, then the rest. So there is a total order of all ranks' nodes in which each node
-/// comes after its predecessors, and each program follows it: the first node that has not run can run.
+/// A `receive` gets the level of the last node before its `send`. A program is ordered by level; within a level first
+/// the records that others wait for, then sends, then the rest. So there is a total order of all ranks' nodes in which
+/// each node comes after its predecessors, and each program follows it: the first node that has not run can run.
 class LevelsOfRanks {
  public:
   explicit LevelsOfRanks(Compiler& graph);

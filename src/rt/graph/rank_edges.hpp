@@ -46,9 +46,9 @@
 
 namespace taskgrain::rt::detail {
 
-/// Checks that ranks that share edges launch a graph equally often, each time with the same number of iterations, because
-/// otherwise they would wait for one another for ever. Each rank sends its neighbours where its launches end, and
-/// compares what they send with its own.
+/// Checks that ranks that share edges launch a graph equally often, each time with the same number of iterations,
+/// because otherwise they would wait for one another for ever. Each rank sends its neighbours where its launches end,
+/// and compares what they send with its own.
 class LaunchAgreement {
  public:
   LaunchAgreement(Messages& ranks, EdgeEndpoint& endpoint, EdgeSender& sender, EdgeReceiver& receiver)
@@ -92,7 +92,8 @@ class RankEdges {
   RankEdges(const RankEdges&) = delete;
   RankEdges& operator=(const RankEdges&) = delete;
 
-  /// \param resume  resume(worker) is called by the polling thread when a parked worker may go on. Null: call it no more
+  /// \param resume  resume(worker) is called by the polling thread when a parked worker may go on. Null: call it no
+  ///   more
   void on_resume(std::function<void(int worker)> resume);
 
   /// This rank launches up to iteration `end`. Launches that differ between neighbours fail all ranks.
@@ -112,8 +113,8 @@ class RankEdges {
   }
   /// Parks the worker: it is resumed when the wait may have ended. \returns false if it has ended meanwhile
   ///
-  /// Dekker: the worker stores `parked`, and then loads the counter or credit that it waits for. The other side stores that,
-  /// and then loads `parked`. With a full fence between store and load, one of the two sees the other's store.
+  /// Dekker: the worker stores `parked`, and then loads the counter or credit that it waits for. The other side stores
+  /// that, and then loads `parked`. With a full fence between store and load, one of the two sees the other's store.
   bool park(const Wait& wait, std::int64_t iteration, std::int64_t begin) noexcept;
   void send(std::uint32_t group, std::int64_t iteration) { sender_.send(group, iteration); }
   /// The worker has finished an iteration.

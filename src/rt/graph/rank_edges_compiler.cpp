@@ -1,4 +1,5 @@
-/// Setting up the edges between ranks: senders describe their groups, receivers allocate windows and answer with offsets.
+/// Setting up the edges between ranks: senders describe their groups, receivers allocate windows and answer with
+/// offsets.
 
 #include <algorithm>
 #include <map>

@@ -7,11 +7,11 @@
 /// sent; in a second scan no epoch has changed. A worker changes its epoch before it takes a message or another
 /// worker's task. So if a message was sent and received during the first scan, the second finds a new epoch.
 ///
-/// With many workers, worker 0 must not scan all of them each time, nor be woken by each. The first scan stops at a busy
-/// worker, and resumes there the next time. If the second scan then fails, because a worker that was scanned has become
-/// busy again, a whole scan follows. While worker 0 sleeps in a wait for everything, only the worker at which its scan has
-/// stopped wakes it. If n workers become idle in a random order, about ln n of them do so. Scans go from the last worker to
-/// the first, so that one wake-up suffices if workers become idle in order of their numbers.
+/// With many workers, worker 0 must not scan all of them each time, nor be woken by each. The first scan stops at a
+/// busy worker, and resumes there the next time. If the second scan then fails, because a worker that was scanned has
+/// become busy again, a whole scan follows. While worker 0 sleeps in a wait for everything, only the worker at which
+/// its scan has stopped wakes it. If n workers become idle in a random order, about ln n of them do so. Scans go from
+/// the last worker to the first, so that one wake-up suffices if workers become idle in order of their numbers.
 
 #include <atomic>
 #include <cstddef>

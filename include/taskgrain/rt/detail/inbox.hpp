@@ -1,12 +1,12 @@
 #pragma once
 
-/// The sources that a worker polls, and checks once more before it sleeps: the mailboxes of other workers, and the list of
-/// threads outside.
+/// The sources that a worker polls, and checks once more before it sleeps: the mailboxes of other workers, and the list
+/// of threads outside.
 ///
 /// An Inbox has a mailbox for each worker that has ever sent to this one. While they are few, the receiver polls all of
-/// them. Otherwise a sender sets the bit of its mailbox after the message, unless it is set, and the receiver clears the
-/// bits and polls only the mailboxes whose bits were set. So polling an empty inbox takes the same time for any number of
-/// workers.
+/// them. Otherwise a sender sets the bit of its mailbox after the message, unless it is set, and the receiver clears
+/// the bits and polls only the mailboxes whose bits were set. So polling an empty inbox takes the same time for any
+/// number of workers.
 ///   a mailbox has a message and its bit is not set  ⇒  its sender has not yet loaded the bits
 /// Sender: store the message, fence, load the bits. Receiver: clear the bits, fence, poll. One of the two sees the
 /// other's store (Dekker): a sender that finds its bit set has written its message before the receiver polls.

@@ -19,11 +19,11 @@
 namespace taskgrain::rt::detail {
 
 /// One end of a persistent message (as MPI's persistent requests): everything is set up once, and then it is sent again
-/// and again. Message n, from 0, goes from slot n mod slot_count of the sender to that slot of the receiver. The messages
-/// of one tag arrive in order.
+/// and again. Message n, from 0, goes from slot n mod slot_count of the sender to that slot of the receiver. The
+/// messages of one tag arrive in order.
 ///
-/// Any thread may destroy an end. Messages that have been allowed are still sent or received, unless the run has failed;
-/// `Plan::memory` keeps the slots until then.
+/// Any thread may destroy an end. Messages that have been allowed are still sent or received, unless the run has
+/// failed; `Plan::memory` keeps the slots until then.
 class PersistentMessage {
  public:
   struct Plan {
@@ -72,8 +72,8 @@ struct PacketHead {
   std::uint32_t check = 0;  ///< MessageKind::check of the sender
 };
 
-/// A kind of active message: its functions on the receiver, and for large ones `reusable` on the sender. A small message
-/// has `run`; a large one has `place`, `process` and `reusable`.
+/// A kind of active message: its functions on the receiver, and for large ones `reusable` on the sender. A small
+/// message has `run`; a large one has `place`, `process` and `reusable`.
 struct MessageKind {
   std::string name, signature;
   std::function<void(int from, Reader& arguments)> run;

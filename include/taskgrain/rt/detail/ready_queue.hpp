@@ -97,8 +97,8 @@ class ReadyQueue {
 
   // -- sharing
 
-  /// Whether the tasks that are not stealable yet are enough to be worth a store. Fewer are no loss: while the owner runs a
-  /// long task, thieves find many more than these. Tasks at the front are never shared.
+  /// Whether the tasks that are not stealable yet are enough to be worth a store. Fewer are no loss: while the owner
+  /// runs a long task, thieves find many more than these. Tasks at the front are never shared.
   bool can_share() const noexcept {
     if (thieves_ == 0) return false;
     const std::size_t number = back_end_ - back_, left = range_.left();

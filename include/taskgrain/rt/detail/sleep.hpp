@@ -3,9 +3,9 @@
 /// Lets a worker sleep without missing work. Publishing work costs nothing extra.
 ///
 /// The sleeper stores "asleep" and then loads the work; the waker stores the work and then loads whether the other is
-/// asleep. If no store buffer delays the store of either beyond its load, at least one of the two sees the other's store
-/// (Dekker). The waker is on the hot path and has only a compiler barrier; the sleeper makes every core of the process pass
-/// a full barrier (membarrier(2)). Where the kernel has no such call, the waker has a full fence, too.
+/// asleep. If no store buffer delays the store of either beyond its load, at least one of the two sees the other's
+/// store (Dekker). The waker is on the hot path and has only a compiler barrier; the sleeper makes every core of the
+/// process pass a full barrier (membarrier(2)). Where the kernel has no such call, the waker has a full fence, too.
 
 #include <atomic>
 #include <chrono>
@@ -38,11 +38,11 @@ class Sleeper {
  public:
   static constexpr auto for_ever = std::chrono::nanoseconds::max();
 
-  /// By its thread: publishes that it is asleep, checks `work()`, and sleeps if that is false, until it is woken. Does not
-  /// sleep if the kernel refuses the barrier, because it could miss a wake-up.
+  /// By its thread: publishes that it is asleep, checks `work()`, and sleeps if that is false, until it is woken. Does
+  /// not sleep if the kernel refuses the barrier, because it could miss a wake-up.
   /// \param most  it may return after this time
-  /// \param doorbell  null, or a futex word in shared memory that is 1 while it sleeps: another process that has published
-  ///   work passes a full fence, exchanges it for 0, and wakes its sleeper (`ring`)
+  /// \param doorbell  null, or a futex word in shared memory that is 1 while it sleeps: another process that has
+  ///   published work passes a full fence, exchanges it for 0, and wakes its sleeper (`ring`)
   template <typename Work>
   void sleep_unless(const Work& work, std::chrono::nanoseconds most = for_ever,
                     std::atomic<std::uint32_t>* doorbell = nullptr) {

@@ -1,6 +1,7 @@
 #pragma once
 
-/// A trace: which task ran on which worker and when, in the trace-event format that chrome://tracing and ui.perfetto.dev read.
+/// A trace: which task ran on which worker and when, in the trace-event format that chrome://tracing and
+/// ui.perfetto.dev read.
 
 #include <chrono>
 #include <string>

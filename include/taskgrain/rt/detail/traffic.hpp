@@ -2,8 +2,8 @@
 
 /// The traffic of a handler: messages in flight, and tasks that are ready or run.
 ///
-/// Each worker counts a message or task as begun before another thread can see it, and as ended after it has counted all
-/// that follows from it as begun:
+/// Each worker counts a message or task as begun before another thread can see it, and as ended after it has counted
+/// all that follows from it as begun:
 ///   in flight = Σ begun − Σ ended,  and both sums only grow.
 /// A thread that waits reads all of `ended` and then all of `begun`. With t the time between,
 ///   Σ ended as read ≤ Σ ended(t) ≤ Σ begun(t) ≤ Σ begun as read,

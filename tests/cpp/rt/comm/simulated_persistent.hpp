@@ -1,9 +1,9 @@
 #pragma once
 
-/// Persistent messages between simulated ranks of one thread, as MPI allows them: a message is read from the slot of the
-/// sender at some time after it was started there, and perhaps kept; it is written to that of the receiver at some time
-/// after it was started there, too; and each end hears of it at some time after that. From its start until then a slot
-/// is MPI's: what the sender writes to it meanwhile is a violation, and the receiver finds other bytes there.
+/// Persistent messages between simulated ranks of one thread, as MPI allows them: a message is read from the slot of
+/// the sender at some time after it was started there, and perhaps kept; it is written to that of the receiver at some
+/// time after it was started there, too; and each end hears of it at some time after that. From its start until then a
+/// slot is MPI's: what the sender writes to it meanwhile is a violation, and the receiver finds other bytes there.
 
 #include <algorithm>
 #include <atomic>
