@@ -56,16 +56,16 @@ struct Region {
 };
 }  // namespace detail
 
+struct DataOptions {
+  int home = -1;       ///< the worker of tasks that write it; -1: the next one in turn
+  std::string name{};  ///< for errors; empty: its number
+};
+
 /// That a task uses data: what `read` and its like make.
 struct Access {
   std::uint64_t id;
   std::uint32_t index;
   Mode mode;
-};
-
-struct DataOptions {
-  int home = -1;       ///< the worker of tasks that write it; -1: the next one in turn
-  std::string name{};  ///< for errors; empty: its number
 };
 
 /// A name for an object, a range of an array, a block of a matrix, or a set of these. Data may overlap: whoever writes
@@ -83,6 +83,11 @@ class Data {
   ~Data();
 
   Access access(Mode mode) const noexcept { return {id_, index_, mode}; }
+  // Friends, so that they hide no other `read` and `write`, such as the system's.
+  friend Access read(const Data& data) noexcept { return data.access(Mode::read); }
+  friend Access write(const Data& data) noexcept { return data.access(Mode::write); }
+  friend Access read_write(const Data& data) noexcept { return data.access(Mode::read_write); }
+  friend Access commutative(const Data& data) noexcept { return data.access(Mode::commutative); }
 
  private:
   friend class Sequence;
@@ -92,11 +97,6 @@ class Data {
   std::uint32_t index_ = 0;
 };
 
-inline Access read(const Data& data) noexcept { return data.access(Mode::read); }
-inline Access write(const Data& data) noexcept { return data.access(Mode::write); }
-inline Access read_write(const Data& data) noexcept { return data.access(Mode::read_write); }
-inline Access commutative(const Data& data) noexcept { return data.access(Mode::commutative); }
-
 /// The result of a task. Copies are the same result. Tasks that `read` it may take it.
 template <typename T>
 class Future {
@@ -104,11 +104,10 @@ class Future {
   /// \pre the calling task reads it, or Sequence::wait has returned it
   const T& operator*() const { return *state_->value; }
   const T* operator->() const { return &**this; }
+  friend Access read(const Future& future) noexcept { return future.state_->data.access(Mode::read); }
 
  private:
   friend class Sequence;
-  template <typename U>
-  friend Access read(const Future<U>& future) noexcept;
 
   struct State {
     Data data;
@@ -116,10 +115,6 @@ class Future {
   };
   std::shared_ptr<State> state_ = std::make_shared<State>();
 };
-template <typename T>
-Access read(const Future<T>& future) noexcept {
-  return read(future.state_->data);
-}
 
 struct TaskOptions {
   int worker = -1;     ///< that runs it, unless another steals it; -1: the home of the first data that it writes
