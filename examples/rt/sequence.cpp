@@ -15,6 +15,8 @@ int main() {
   std::vector<double> rods[2] = {std::vector<double>(cells), std::vector<double>(cells)};
   rods[0][cells / 2] = 1000.0;
 
+  double heat = 0.0;  // what tasks use is declared before the sequence
+
   rt::Runtime runtime({.workers = 2});
   rt::Sequence sequence(runtime);
 
@@ -46,7 +48,6 @@ int main() {
     step(1, 0);
   });
 
-  double heat = 0.0;
   const rt::Data of_heat = sequence.data(heat);
   for (std::size_t b = 0; b < blocks; ++b)
     sequence.reduce(of_heat, heat, std::plus<>(), {read(block[0][b])}, [&rod = rods[0], b] {

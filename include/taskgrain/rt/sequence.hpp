@@ -61,19 +61,20 @@ struct DataOptions {
   std::string name{};  ///< for errors; empty: its number
 };
 
-/// That a task uses data: what `read` and its like make.
+/// One use of data by a task; `read`, `write`, `read_write` and `commutative` make it.
 struct Access {
   std::uint64_t id;
   std::uint32_t index;
   Mode mode;
 };
 
-/// A name for an object, a range of an array, a block of a matrix, or a set of these. Data may overlap: whoever writes
+/// A data handle: it names an object, a range of an array, a block of a matrix, or a set of these. Data may overlap: whoever writes
 /// a part comes after those that use the whole. It may be destroyed while tasks use it, what it names may not.
 class Data {
  public:
   Data() = default;  ///< of nothing
-  Data(Data&& other) noexcept : registry_(std::move(other.registry_)), id_(other.id_), index_(other.index_) {}
+  Data(Data&& other) noexcept
+      : registry_(std::move(other.registry_)), id_(std::exchange(other.id_, 0)), index_(other.index_) {}
   Data& operator=(Data&& other) noexcept {
     registry_.swap(other.registry_);
     std::swap(id_, other.id_);
@@ -102,7 +103,12 @@ template <typename T>
 class Future {
  public:
   /// \pre the calling task reads it, or Sequence::wait has returned it
-  const T& operator*() const { return *state_->value; }
+  /// \throws UsageError  the task has not run, or has failed
+  const T& operator*() const {
+    if (!state_->value) [[unlikely]]
+      throw UsageError("a future has no value: its task has not run, or has failed");
+    return *state_->value;
+  }
   const T* operator->() const { return &**this; }
   friend Access read(const Future& future) noexcept { return future.state_->data.access(Mode::read); }
 
@@ -148,7 +154,11 @@ class Sequence {
   /// \throws UsageError  a home that does not exist
   template <typename T>
   Data data(T&& object, DataOptions options = {}) {
+    static_assert(!std::is_pointer_v<std::remove_cvref_t<T>>,
+                  "name what it points to: data(*p), data(std::span(p, n))");
     if constexpr (requires { std::data(object), std::size(object); }) {
+      static_assert(std::is_lvalue_reference_v<T> || std::ranges::enable_borrowed_range<std::remove_cvref_t<T>>,
+                    "the elements must outlive the tasks that use them");
       return data({{address(std::data(object)), std::size(object) * sizeof(*std::data(object)), 1, 0}}, options);
     } else {
       static_assert(std::is_lvalue_reference_v<T>, "the object must outlive the tasks that use it");
@@ -160,9 +170,9 @@ class Sequence {
   Data block(T* first, std::size_t rows, std::size_t columns, std::size_t stride, DataOptions options = {}) {
     return data({{address(first), columns * sizeof(T), rows, stride * sizeof(T)}}, options);
   }
-  /// All that these have together, such as a region of a mesh.
+  /// The union of these, such as a region of a mesh.
   Data together(std::initializer_list<const Data*> parts, DataOptions options = {});
-  /// What has no place in memory, such as a file, or an order that is wanted.
+  /// Data without memory: a file, or an order that you want.
   Data token(DataOptions options = {}) { return data({}, options); }
 
   // -- tasks
@@ -179,11 +189,11 @@ class Sequence {
       end();
     } else {
       Future<R> future;
-      future.state_->data = token();
+      future.state_->data = result();
       const Access result = write(future.state_->data);
       begin(accesses, &result, std::move(options))
           .emplace([state = future.state_, function = std::move(function)](const Turn& turn) mutable {
-            state->value.emplace(call(function, turn));
+            state->value.emplace(detail::call_with(turn, function));
           });
       end();
       return future;
@@ -202,16 +212,17 @@ class Sequence {
   template <typename T, typename Operation, typename F>
   void reduce(const Data& data, T& target, Operation operation, std::span<const Access> accesses, F function,
               TaskOptions options = {}) {
+    static_assert(std::is_convertible_v<Result<F>, T>, "the task returns what is added to the target");
     using Sum = Reduction<T, Operation>;
-    auto sum = std::static_pointer_cast<Sum>(joined_reduction(data, &Sum::identity, &target));
+    auto sum = std::static_pointer_cast<Sum>(joined_reduction(data, &Sum::type_tag, &target));
     if (!sum) {
       sum = std::make_shared<Sum>(Sum{target, std::move(operation), {}});
-      open_reduction(data, &Sum::identity, &target, sum, [sum = sum.get()] { sum->fold(); });
+      open_reduction(data, &Sum::type_tag, &target, sum, [sum = sum.get()] { sum->fold(); });
     }
     const Access part = data.access(Mode::reduce);
     begin(accesses, &part, std::move(options))
         .emplace([part = &sum->parts.emplace_back(), function = std::move(function)](const Turn& turn) mutable {
-          part->emplace(call(function, turn));
+          part->emplace(detail::call_with(turn, function));
         });
     end();
   }
@@ -232,7 +243,7 @@ class Sequence {
   void loop(std::int64_t iterations, const std::function<void()>& body, const std::string& name = "loop");
   /// Runs what `body` gives, as if it stood there alone. If it gives tasks with the same accesses as an earlier call
   /// for the same number, their dependences are known, and the functions of this call run in the graph that was
-  /// compiled then: from the second call on. Otherwise only that is lost.
+  /// compiled then: from the second call on. A body with other accesses is analysed task by task.
   /// \param id  of your choice
   /// \throws as loop
   void trace(std::uint64_t id, const std::function<void()>& body, const std::string& name = "trace");
@@ -258,6 +269,10 @@ class Sequence {
     wait(future.state_->data);
     return *future;
   }
+  template <typename T>
+  T wait(Future<T>&& future) {
+    return wait(std::as_const(future));
+  }
 
  private:
   template <typename T>
@@ -265,19 +280,12 @@ class Sequence {
     return reinterpret_cast<std::uintptr_t>(pointer);
   }
   template <typename F>
-  static decltype(auto) call(F& function, const Turn& turn) {
-    if constexpr (std::is_invocable_v<F&, const Turn&>)
-      return function(turn);
-    else
-      return function();
-  }
-  template <typename F>
-  using Result = std::remove_cvref_t<decltype(call(std::declval<F&>(), std::declval<const Turn&>()))>;
+  using Result = std::remove_cvref_t<decltype(detail::call_with(std::declval<const Turn&>(), std::declval<F&>()))>;
 
   /// What a group of tasks adds to a target.
   template <typename T, typename Operation>
   struct Reduction {
-    static constexpr char identity = 0;  // by its address
+    static constexpr char type_tag = 0;  // by its address
 
     T& target;
     Operation operation;
@@ -296,6 +304,8 @@ class Sequence {
     return data(std::span(regions.begin(), regions.size()), options);
   }
   Data data(std::span<const detail::Region> regions, const DataOptions& options);
+  /// Of a task.
+  Data result();
   /// Checks a task, and returns the place for its function. It is given when `end` returns.
   detail::TaskFunction& begin(std::span<const Access> accesses, const Access* also, TaskOptions&& options);
   void end();

@@ -9,10 +9,12 @@ namespace taskgrain::rt::detail {
 
 bool Body::alike(const Body& other) const noexcept {
   // What a body makes for its results is new each time: the k-th is the k-th.
+  const auto place = [](const Body& of, const Access& access) {
+    const auto at = std::ranges::lower_bound(of.results, access.id);
+    return at != of.results.end() && *at == access.id ? at - of.results.begin() : -1;
+  };
   const auto same = [&](const Access& a, const Access& b) {
-    const bool own = a.id >= first_own;
-    return a.mode == b.mode && own == (b.id >= other.first_own) &&
-           (own ? a.id - first_own == b.id - other.first_own : a.id == b.id);
+    return a.mode == b.mode && (a.id == b.id || (place(*this, a) >= 0 && place(*this, a) == place(other, b)));
   };
   return tasks.size() == other.tasks.size() && std::ranges::equal(accesses, other.accesses, same) &&
          std::ranges::equal(tasks, other.tasks, [](const Task& a, const Task& b) {
@@ -21,7 +23,7 @@ bool Body::alike(const Body& other) const noexcept {
 }
 
 Body Body::shape() const {
-  Body shape{{}, accesses, first_own};
+  Body shape{{}, accesses, results};
   for (const Task& task : tasks) shape.tasks.push_back({{}, task.accesses, task.worker, task.priority, task.name});
   return shape;
 }
@@ -49,8 +51,8 @@ TaskGraph CompiledBody::graph_of(CompiledBody& own, const DataRegistry& registry
   Dependences dependences(registry);
   std::vector<Access> accesses;
   const auto never = [](std::uint64_t) { return false; };
-  // In the second iteration, what comes after the first. What comes after an iteration before that does so through it,
-  // where the same data is used in the same way.
+  // The second pass finds the edges from one iteration to the next. Edges over more iterations follow from these,
+  // because each iteration uses the same data in the same way.
   const std::uint64_t tasks = nodes.size();
   for (std::uint64_t number = 0; number < (repeats ? 2 * tasks : tasks); ++number) {
     const std::size_t k = number % tasks;
@@ -94,6 +96,7 @@ void CompiledBody::run(std::size_t task, const Turn& turn) noexcept {
     if (failed_.exchange(true)) return;
     failure_ =
         std::make_exception_ptr(TaskFailed(own.name.empty() ? "task " + std::to_string(task) : own.name, message));
+    stop();
   };
   try {
     own.function(turn);

@@ -24,8 +24,8 @@ struct Body {
   };
 
   std::vector<Task> tasks;
-  std::vector<Access> accesses;  // of all tasks
-  std::uint64_t first_own;       // ids of data that was made since it began to be recorded, the results of its tasks
+  std::vector<Access> accesses;        // of all tasks
+  std::vector<std::uint64_t> results;  // ids of the data that its tasks make, ascending
 
   std::span<const Access> accesses_of(std::size_t k) const noexcept {
     const std::size_t begin = k == 0 ? 0 : tasks[k - 1].accesses;
@@ -54,6 +54,10 @@ class CompiledBody {
   /// What the first task that failed has thrown; null if none did. After that the others did nothing.
   /// \pre the launch has ended
   std::exception_ptr failure() const noexcept { return failure_; }
+  /// Ends the launch that runs, if one does. From any thread.
+  void stop() noexcept { graph_.cancel(); }
+  /// Destroys the functions of the last launch. \pre it has ended
+  void release() noexcept { body_.reset(); }
 
  private:
   void run(std::size_t task, const Turn& turn) noexcept;
@@ -73,13 +77,10 @@ class CompiledBody {
   CompiledGraph graph_;
 };
 
-/// The bodies that `trace` was given for one number.
+/// A body that `trace` was given.
 struct Traced {
-  struct Shape {
-    Body body;                               // without functions
-    std::shared_ptr<CompiledBody> compiled;  // when it was given the second time
-  };
-  std::vector<Shape> shapes;
+  Body shape;                              // without functions
+  std::shared_ptr<CompiledBody> compiled;  // when it was given the second time
 };
 
 }  // namespace taskgrain::rt::detail

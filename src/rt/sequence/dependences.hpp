@@ -50,8 +50,7 @@ class Dependences {
   /// Calls `each` with the tasks that use the data last, or what overlaps it: all others come before these.
   template <typename Each>
   void each_last(std::uint32_t index, const Each& each) const {
-    if (index >= states_.size()) return;
-    for (const std::uint64_t number : states_[index].group) each(number);
+    if (index < states_.size()) std::ranges::for_each(states_[index].group, each);
     for (const std::uint32_t other : registry_[index].overlaps)
       if (other < states_.size()) std::ranges::for_each(states_[other].group, each);
   }

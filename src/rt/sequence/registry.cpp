@@ -17,6 +17,12 @@ bool meets(std::uintptr_t begin, std::uintptr_t end, const Region& region) noexc
   return into < region.row_bytes || into + (end - begin) > region.stride;
 }
 
+/// Never given twice in a process, so that data of another sequence is noticed.
+std::uint64_t new_id() noexcept {
+  static std::atomic<std::uint64_t> last{0};
+  return last.fetch_add(1, std::memory_order_relaxed) + 1;
+}
+
 }  // namespace
 
 bool overlap(const Region& a, const Region& b) noexcept {
@@ -26,11 +32,6 @@ bool overlap(const Region& a, const Region& b) noexcept {
     if (meets(begin, begin + a.row_bytes, b)) return true;
   }
   return false;
-}
-
-std::uint64_t DataRegistry::new_id() noexcept {
-  static std::atomic<std::uint64_t> last{0};
-  return last.fetch_add(1, std::memory_order_relaxed) + 1;
 }
 
 template <typename Found>
@@ -43,6 +44,8 @@ void DataRegistry::each_overlapping(const Region& region, const Found& found) co
 std::uint32_t DataRegistry::add(std::span<const Region> regions, std::string name, int home) {
   if (free_.empty()) {
     entries_.emplace_back();
+    const std::lock_guard lock(mutex_);
+    released_.reserve(entries_.size());  // destructors of data need no memory
     free_.push_back(static_cast<std::uint32_t>(entries_.size() - 1));
   }
   const std::uint32_t index = free_.back();

@@ -32,10 +32,8 @@ class DataRegistry {
   std::size_t size() const noexcept { return entries_.size(); }
   const Entry& operator[](std::uint32_t index) const noexcept { return entries_[index]; }
   bool has(const Access& access) const noexcept {
-    return access.index < entries_.size() && entries_[access.index].id == access.id;
+    return access.id != 0 && access.index < entries_.size() && entries_[access.index].id == access.id;
   }
-  /// An id that no data has yet; all later ones are larger.
-  static std::uint64_t new_id() noexcept;
   /// \returns its index
   std::uint32_t add(std::span<const Region> regions, std::string name, int home);
   /// Forgets the data that was released, if nothing uses it and there is enough of it that it is worth looking.
@@ -54,7 +52,7 @@ class DataRegistry {
 
   // -- by any thread
 
-  void release(std::uint32_t index) {
+  void release(std::uint32_t index) noexcept {
     const std::lock_guard lock(mutex_);
     released_.push_back(index);
   }

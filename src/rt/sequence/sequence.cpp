@@ -21,6 +21,14 @@ Data Sequence::data(std::span<const detail::Region> regions, const DataOptions& 
   return data;
 }
 
+Data Sequence::result() {
+  Data data;
+  data.index_ = core_->add_result();
+  data.registry_ = core_->registry();
+  data.id_ = (*data.registry_)[data.index_].id;
+  return data;
+}
+
 Data Sequence::together(std::initializer_list<const Data*> parts, DataOptions options) {
   std::vector<detail::Region> regions;
   for (const Data* const part : parts) {

@@ -24,33 +24,45 @@ const char* name_of(Mode mode) noexcept {
 
 SequenceCore::SequenceCore(Runtime& runtime, SequenceOptions&& options)
     : runtime_(runtime), engine_(engine_of(runtime)), name_(std::move(options.name)),
-      nodes_(checked_window(options.window)), mask_(options.window - 1) {
-  flow_.emplace(runtime, Tasks{this}, name_);
-}
+      window_(checked_window(options.window)), mask_(options.window - 1), flow_(runtime, Tasks{this}, name_) {}
 
 SequenceCore::~SequenceCore() {
-  if (failed_.load()) return;  // nobody can use the sums, and the flow prints why
+  const auto quietly = [](const auto& call) {
+    try {
+      call();
+    } catch (...) {  // the flow prints what a task has thrown
+    }
+  };
+  quietly([this] {
+    if (!failed_.load()) close_reductions();
+  });
+  quietly([this] { runtime_.work_until([this] { return failed_.load() || all_ended(); }); });
+  stop_launches();
+}
+
+void SequenceCore::check_no_task() const {
   try {
-    close_reductions();
-  } catch (...) {
+    engine_.check_no_task();
+  } catch (const UsageError&) {
+    throw_usage({name_, ": a task calls it; only a thread outside gives tasks, makes data, and waits"});
   }
 }
 
 // -- data
 
 std::uint32_t SequenceCore::add_data(std::span<const Region> regions, const DataOptions& options) {
-  engine_.check_no_task();
-  if (recording_ && !regions.empty())
+  check_no_task();
+  if (recording_)
     throw_usage(
         {name_, ": data is made in a loop or a trace; make it before, as its tasks are to use the same each time"});
   const int workers = runtime_.workers();
   if (options.home < -1 || options.home >= workers)
-    throw_usage({name_, ": data ", options.name, ": home is ", std::to_string(options.home), ", allowed are 0 to ",
-                 std::to_string(workers - 1)});
+    throw_usage({name_, ": data", options.name.empty() ? "" : " ", options.name, ": home is ",
+                 std::to_string(options.home), ", allowed are 0 to ", std::to_string(workers - 1)});
   registry_->reclaim([&](std::uint32_t index) {
-    bool used = reductions_.contains(index) || recording_;
+    bool used = reductions_.contains(index);
     dependences_.each_last(index, [&](std::uint64_t number) { used = used || !has_ended(number); });
-    if (!used) dependences_.forget(index), turns_.erase(index);
+    if (!used) dependences_.forget(index), locks_.erase(index);
     return used;
   });
   int home = options.home;
@@ -58,10 +70,18 @@ std::uint32_t SequenceCore::add_data(std::span<const Region> regions, const Data
   return registry_->add(regions, options.name, home);
 }
 
+std::uint32_t SequenceCore::add_result() {
+  if (!recording_) return add_data({}, {});
+  const int home = static_cast<int>(recording_->results.size()) % runtime_.workers();  // the same in each call
+  const std::uint32_t index = registry_->add({}, {}, home);
+  recording_->results.push_back((*registry_)[index].id);
+  return index;
+}
+
 // -- tasks
 
 std::string SequenceCore::described(const TaskOptions& options) const {
-  return name_ + " " + (options.name.empty() ? std::to_string(given_ + 1) : options.name);
+  return name_ + " " + (options.name.empty() ? "task " + std::to_string(submitted_ + 1) : options.name);
 }
 
 void SequenceCore::check(std::span<const Access> accesses, const Access* also, const TaskOptions& options) {
@@ -70,21 +90,28 @@ void SequenceCore::check(std::span<const Access> accesses, const Access* also, c
     throw_usage({described(options), ": worker is ", std::to_string(options.worker), ", allowed are 0 to ",
                  std::to_string(workers - 1)});
   accesses_.clear();
+  ++checks_;
   const auto add = [&](const Access& access) {
     if (!registry_->has(access))
       throw_usage({described(options), ": one of its data is of another sequence, or of nothing"});
-    for (Access& other : accesses_) {
-      if (other.index != access.index) continue;
-      if (other.mode == access.mode && access.mode != Mode::reduce) return;
-      if (std::max(other.mode, access.mode) > Mode::read_write)
-        throw_usage({described(options), ": ", name_of(access.index), " is used as ", detail::name_of(other.mode),
-                     " and as ", detail::name_of(access.mode), "; a task uses it in one of these ways"});
-      other.mode = Mode::read_write;
+    if (marks_.size() <= access.index) marks_.resize(registry_->size());
+    Mark& mark = marks_[access.index];
+    if (mark.check != checks_) {
+      mark = {checks_, accesses_.size()};
+      accesses_.push_back(access);
       return;
     }
-    accesses_.push_back(access);
+    Access& other = accesses_[mark.at];
+    if (other.mode == access.mode) return;
+    if (std::max(other.mode, access.mode) > Mode::read_write)
+      throw_usage({described(options), ": ", name_of(access.index), " is used as ", detail::name_of(other.mode),
+                   " and as ", detail::name_of(access.mode), "; a task uses it in one of these ways"});
+    other.mode = Mode::read_write;
   };
-  std::ranges::for_each(accesses, add);
+  for (const Access& access : accesses) {
+    if (access.mode == Mode::reduce) throw_usage({described(options), ": uses data as reduce; call Sequence::reduce"});
+    add(access);
+  }
   if (also == nullptr) return;
   add(*also);
   if (also->mode != Mode::reduce) return;
@@ -100,7 +127,7 @@ int SequenceCore::home_of_written() const noexcept {
 }
 
 TaskFunction& SequenceCore::begin(std::span<const Access> accesses, const Access* also, TaskOptions&& options) {
-  engine_.check_no_task();
+  check_no_task();
   if (failed_.load(std::memory_order_relaxed)) [[unlikely]]
     wait_for_flow();
   check(accesses, also, options);
@@ -125,38 +152,45 @@ TaskFunction& SequenceCore::begin(std::span<const Access> accesses, const Access
     task.name = std::move(options.name);
     return task.function;
   }
-  next_ = &node_of(given_ + 1);
+  next_ = &task_of(submitted_ + 1);
   if (!next_->ended()) wait_for_room();
   next_->worker = worker;
   next_->priority = options.priority;
   next_->name = std::move(options.name);
-  next_->entered = 0;
+  next_->locked = 0;
   next_->attempt = 0;
   next_->launches = false;
-  next_->turns.clear();
+  next_->locks.clear();
   return next_->function;
 }
 
 void SequenceCore::end() {
   if (recording_) return;
-  Node& node = *next_;
-  node.number = ++given_;
+  WindowTask& node = *next_;
+  node.number = ++submitted_;
   before_.clear();
   for (const Access& access : accesses_)
-    if (access.mode == Mode::commutative) node.turns.push_back(&turns_[access.index]);
-  if (node.turns.size() > 1) std::ranges::sort(node.turns);  // all take them in one order, so none waits in a circle
+    if (access.mode == Mode::commutative) node.locks.push_back(&locks_[access.index]);
+  if (node.locks.size() > 1) std::ranges::sort(node.locks);  // all take them in one order, so none waits in a circle
   dependences_.enter(
-      given_, accesses_, [this](std::uint64_t number) { return has_ended(number); },
+      submitted_, accesses_, [this](std::uint64_t number) { return has_ended(number); },
       [&](std::uint64_t number) {
-        Node& before = node_of(number);
-        if (before.number != number || before.seen == given_ || before.ended()) return;
-        before.seen = given_;
+        WindowTask& before = task_of(number);
+        if (before.number != number || before.seen == submitted_ || before.ended()) return;
+        before.seen = submitted_;
         before_.push_back(&before);
       });
-  if (node.give(before_)) ready(node);
+  if (!node.give(before_)) return;
+  try {
+    ready(node);
+  } catch (...) {  // no memory: it was not given
+    node.drop();
+    throw;
+  }
 }
 
-void SequenceCore::run(Node& node) {
+void SequenceCore::run(WindowTask& node) {
+  if (failed_.load(std::memory_order_relaxed)) return;
   try {
     run_or_throw(node);
   } catch (...) {
@@ -165,34 +199,33 @@ void SequenceCore::run(Node& node) {
   }
 }
 
-void SequenceCore::run_or_throw(Node& node) {
+void SequenceCore::run_or_throw(WindowTask& node) {
   if (node.launches && node.attempt > 0) {  // the launch has ended
     if (const std::exception_ptr failure = std::exchange(node.failure, nullptr)) std::rethrow_exception(failure);
   } else {
-    if (!node.turns.empty() && !enter(node)) return;
+    if (!node.locks.empty() && !lock(node)) return;
     const bool launches = node.launches;
     node.function(Turn{0, this_worker(), 0});
     if (launches) return;
-    if (!node.turns.empty()) leave(node);
+    if (!node.locks.empty()) unlock(node);
   }
-  node.end([this](const Node& next) { ready(next); });
+  node.end([this](const WindowTask& next) { ready(next); });
   if (waits_.load(std::memory_order_relaxed)) runtime_.notify();  // seen too late, it costs some milliseconds
 }
 
-/// \returns whether the task is at all its data; if not, who leaves will queue it again
-bool SequenceCore::enter(Node& node) {
-  while (node.entered < node.turns.size())
-    if (!node.turns[node.entered]->enter(node))
-      return false;
-    else
-      ++node.entered;
+/// \returns whether the task has all its locks; if not, who unlocks the next will queue it again
+bool SequenceCore::lock(WindowTask& node) {
+  while (node.locked < node.locks.size()) {
+    if (!node.locks[node.locked]->lock(node)) return false;
+    ++node.locked;
+  }
   return true;
 }
 
-void SequenceCore::leave(Node& node) {
-  for (TurnTaking* const turns : node.turns)
-    if (Node* const next = turns->leave()) {
-      ++next->entered;
+void SequenceCore::unlock(WindowTask& node) {
+  for (CommuteLock* const lock : node.locks)
+    if (WindowTask* const next = lock->unlock()) {
+      ++next->locked;
       ++next->attempt;
       ready(*next);
     }
@@ -201,8 +234,14 @@ void SequenceCore::leave(Node& node) {
 // -- reductions
 
 std::shared_ptr<void> SequenceCore::joined_reduction(const Access& data, const void* kind, const void* target) {
-  engine_.check_no_task();
+  check_no_task();
   if (!registry_->has(data)) throw_usage({name_, ": the data of a reduction is of another sequence, or of nothing"});
+  if (failed_.load(std::memory_order_relaxed)) [[unlikely]]
+    wait_for_flow();  // before the sum is found or made, which it forgets
+  const auto& regions = (*registry_)[data.index].regions;
+  const Region at{reinterpret_cast<std::uintptr_t>(target), 1, 1, 0};
+  if (!regions.empty() && std::ranges::none_of(regions, [&](const Region& one) { return overlap(one, at); }))
+    throw_usage({name_, ": a reduction adds to what ", name_of(data.index), " does not name"});
   close_overlapping(data.index, false);
   const auto found = reductions_.find(data.index);
   if (found == reductions_.end()) return nullptr;
@@ -213,13 +252,13 @@ std::shared_ptr<void> SequenceCore::joined_reduction(const Access& data, const v
 
 void SequenceCore::open_reduction(const Access& data, const void* kind, const void* target, std::shared_ptr<void> sum,
                                   std::function<void()>&& fold) {
-  reductions_.insert_or_assign(data.index, OpenReduction{kind, target, std::move(sum), std::move(fold), data.id});
+  reductions_.insert_or_assign(data.index, OpenReduction{kind, target, std::move(sum), std::move(fold)});
 }
 
 /// Gives the task that adds the parts.
 void SequenceCore::close_reduction(std::uint32_t index) {
   const auto node = reductions_.extract(index);
-  const Access access{node.mapped().id, index, Mode::read_write};
+  const Access access{(*registry_)[index].id, index, Mode::read_write};
   begin({&access, 1}, nullptr, {.name = "sum of " + (*registry_)[index].name})
       .emplace([sum = std::move(node.mapped().sum), fold = std::move(node.mapped().fold)] { fold(); });
   end();
@@ -250,28 +289,56 @@ void SequenceCore::wait_until(const Done& done) {
     runtime_.work_until(over);
     waits_.store(false, std::memory_order_relaxed);
   }
-  if (!done()) wait_for_flow();
+  if (failed_.load(std::memory_order_acquire) || !done()) wait_for_flow();
 }
 
 void SequenceCore::wait_for_room() {
   // A quarter of the places at a time: each wait takes a while to begin and to end.
-  const Node& later = node_of(given_ + 1 + nodes_.size() / 4);
+  const WindowTask& later = task_of(submitted_ + 1 + window_.size() / 4);
   wait_until([&] { return next_->ended() && later.ended(); });
 }
 
 void SequenceCore::wait_for_flow() {
+  std::exception_ptr thrown;
   try {
-    flow_->wait();
+    flow_.wait();
   } catch (...) {
-    forget_all();
-    throw;
+    thrown = std::current_exception();
   }
-  if (failed_.load()) forget_all();  // a wait of the runtime has said so
+  if (thrown || failed_.load()) {  // where only the latter, a wait of the runtime has thrown it
+    stop_launches();
+    try {
+      flow_.wait();  // for what these have queued, which `run` drops
+    } catch (...) {
+    }
+    forget_all();
+  }
+  if (thrown) std::rethrow_exception(thrown);
+}
+
+/// Ends the graphs that still run after a failure: they use the window, and what the user destroys next.
+void SequenceCore::stop_launches() noexcept {
+  const auto none = [this] { return launched_.load(std::memory_order_acquire) == 0; };
+  if (none()) return;
+  for (const auto& loop : loops_) loop->stop();
+  for (const auto& [id, traced] : traces_)
+    for (const Traced& one : traced)
+      if (one.compiled) one.compiled->stop();
+  while (!none()) {
+    try {
+      runtime_.work_until(none);
+    } catch (...) {  // of others
+    }
+  }
+}
+
+bool SequenceCore::all_ended() const noexcept {
+  return std::ranges::all_of(window_, [](const WindowTask& one) { return one.ended(); });
 }
 
 void SequenceCore::forget_all() noexcept {
-  for (Node& node : nodes_) node.drop();
-  for (auto& [index, turns] : turns_) turns.clear();
+  for (WindowTask& node : window_) node.drop();
+  for (auto& [index, lock] : locks_) lock.clear();
   dependences_.clear();
   reductions_.clear();
   loops_.clear();
@@ -279,14 +346,14 @@ void SequenceCore::forget_all() noexcept {
 }
 
 void SequenceCore::wait() {
-  engine_.check_no_task();
+  check_no_task();
   check_not_recording("a wait");
   close_reductions();
   wait_for_flow();
 }
 
 void SequenceCore::wait(const Access& data) {
-  engine_.check_no_task();
+  check_no_task();
   check_not_recording("a wait");
   if (!registry_->has(data)) throw_usage({name_, ": waits for data of another sequence, or of nothing"});
   close_overlapping(data.index, true);
@@ -300,12 +367,11 @@ void SequenceCore::wait(const Access& data) {
 // -- loops and traces
 
 std::shared_ptr<Body> SequenceCore::record(const std::function<void()>& body) {
-  engine_.check_no_task();
+  check_no_task();
   check_not_recording("a loop or a trace");
   close_reductions();
   recording_ = std::make_shared<Body>();
-  recording_->first_own = DataRegistry::new_id();
-  const int next_home = std::exchange(next_home_, 0);  // the same workers each time
+  const int next_home = std::exchange(next_home_, 0);  // the same in each call
   try {
     body();
     close_reductions();
@@ -333,13 +399,21 @@ void SequenceCore::launch(const std::shared_ptr<CompiledBody>& compiled, std::sh
                           std::int64_t iterations, std::string name) {
   TaskFunction& place = begin(compiled->accesses(*body), nullptr, {.name = std::move(name)});
   next_->launches = true;
-  place.emplace([this, &node = *next_, compiled, body = std::move(body), iterations] {
-    const auto hold = std::make_shared<Runtime::Hold>(flow_->hold());
-    const Event done = compiled->launch(body, iterations).done;
-    done.then([this, &node, compiled = compiled.get(), done, hold] {
-      node.failure = done.failure() ? done.failure() : compiled->failure();
+  place.emplace([this, &node = *next_, compiled, body = std::move(body), iterations]() mutable {
+    const auto hold = std::make_shared<Runtime::Hold>(flow_.hold());
+    const Event done = compiled->launch(std::move(body), iterations).done;
+    launched_.fetch_add(1, std::memory_order_relaxed);
+    done.then([this, &node, &runtime = runtime_, compiled = compiled.get(), done, hold] {
+      node.failure = compiled->failure() ? compiled->failure() : done.failure();
+      compiled->release();
       ++node.attempt;
-      ready(node);
+      try {
+        ready(node);
+      } catch (...) {
+        failed_.store(true);  // no memory
+      }
+      launched_.fetch_sub(1, std::memory_order_release);  // from here on, the sequence may be gone
+      runtime.notify();
     });
   });
   end();
@@ -360,8 +434,8 @@ void SequenceCore::trace(std::uint64_t id, const std::function<void()>& body, co
   constexpr std::size_t most_shapes = 8;
   const auto found = record(body);
   if (found->tasks.empty()) return;
-  auto& shapes = traces_[id].shapes;
-  auto shape = std::ranges::find_if(shapes, [&](const Traced::Shape& one) { return one.body.alike(*found); });
+  auto& shapes = traces_[id];
+  auto shape = std::ranges::find_if(shapes, [&](const Traced& one) { return one.shape.alike(*found); });
   if (shape == shapes.end()) {
     if (shapes.size() == most_shapes) shapes.erase(shapes.begin());  // the oldest
     shapes.push_back({found->shape(), nullptr});

@@ -7,7 +7,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <optional>
 #include <ostream>
 #include <span>
 #include <string>
@@ -29,6 +28,8 @@ class SequenceCore {
 
   const std::shared_ptr<DataRegistry>& registry() const noexcept { return registry_; }
   std::uint32_t add_data(std::span<const Region> regions, const DataOptions& options);
+  /// For the result of a task.
+  std::uint32_t add_result();
   TaskFunction& begin(std::span<const Access> accesses, const Access* also, TaskOptions&& options);
   void end();
   std::shared_ptr<void> joined_reduction(const Access& data, const void* kind, const void* target);
@@ -44,12 +45,12 @@ class SequenceCore {
  private:
   /// A task of the flow: the node, and which of its tasks, each time that it is queued.
   struct Key {
-    Node* node;
+    WindowTask* node;
     std::uint64_t number, attempt;
 
     bool operator==(const Key&) const = default;
     friend std::ostream& operator<<(std::ostream& out, const Key& key) {
-      return key.node->name.empty() ? out << key.number : out << key.node->name;
+      return key.node->name.empty() ? out << "task " << key.number : out << key.node->name;
     }
   };
   struct Tasks {
@@ -64,12 +65,13 @@ class SequenceCore {
     const void *kind, *target;
     std::shared_ptr<void> sum;
     std::function<void()> fold;
-    std::uint64_t id;  // of the data
   };
 
-  static Key key_of(const Node& node) noexcept { return {const_cast<Node*>(&node), node.number, node.attempt}; }
-  Node& node_of(std::uint64_t number) noexcept { return nodes_[number & mask_]; }
-  bool has_ended(std::uint64_t number) noexcept { return node_of(number).number != number || node_of(number).ended(); }
+  static Key key_of(const WindowTask& node) noexcept {
+    return {const_cast<WindowTask*>(&node), node.number, node.attempt};
+  }
+  WindowTask& task_of(std::uint64_t number) noexcept { return window_[number & mask_]; }
+  bool has_ended(std::uint64_t number) noexcept { return task_of(number).number != number || task_of(number).ended(); }
 
   std::string name_of(std::uint32_t index) const { return "'" + (*registry_)[index].name + "'"; }
   std::string described(const TaskOptions& options) const;
@@ -82,17 +84,20 @@ class SequenceCore {
   void wait_until(const Done& done);
   void check_not_recording(const char* what) const;
   void wait_for_flow();
+  void stop_launches() noexcept;
+  bool all_ended() const noexcept;
+  void check_no_task() const;
   void forget_all() noexcept;
 
   void close_reduction(std::uint32_t index);
   void close_overlapping(std::uint32_t index, bool itself);
   void close_reductions();
 
-  void run(Node& node);
-  void run_or_throw(Node& node);
-  bool enter(Node& node);
-  void leave(Node& node);
-  void ready(const Node& node) { flow_->fulfill(key_of(node)); }
+  void run(WindowTask& node);
+  void run_or_throw(WindowTask& node);
+  bool lock(WindowTask& node);
+  void unlock(WindowTask& node);
+  void ready(const WindowTask& node) { flow_.fulfill(key_of(node)); }
 
   std::shared_ptr<Body> record(const std::function<void()>& body);
   /// Gives a recorded body, task by task.
@@ -106,25 +111,32 @@ class SequenceCore {
   const std::string name_;
   const std::shared_ptr<DataRegistry> registry_ = std::make_shared<DataRegistry>();
   Dependences dependences_{*registry_};
-  std::vector<Node> nodes_;
+  std::vector<WindowTask> window_;
   const std::size_t mask_;
-  std::uint64_t given_ = 0;
+  std::uint64_t submitted_ = 0;
   int next_home_ = 0;
   /// A task has thrown: those that have not started are dropped. Set by its worker, and reset when all have stopped.
   std::atomic<bool> failed_{false};
+  std::atomic<int> launched_{0};    // graphs that have not ended: by tasks, and by what ends these
   std::atomic<bool> waits_{false};  // the thread that gives tasks, for some of them to end; by that thread
   // Of the task that is given:
   std::vector<Access> accesses_;
-  std::vector<Node*> before_;
-  Node* next_ = nullptr;
+  struct Mark {
+    std::uint64_t check;  // in which the data was seen last
+    std::size_t at;       // in accesses_
+  };
+  std::vector<Mark> marks_;  // by the index of the data
+  std::uint64_t checks_ = 0;
+  std::vector<WindowTask*> before_;
+  WindowTask* next_ = nullptr;
 
   std::map<std::uint32_t, OpenReduction> reductions_;  // by the index of their data
-  std::map<std::uint32_t, TurnTaking> turns_;
+  std::map<std::uint32_t, CommuteLock> locks_;
 
   std::shared_ptr<Body> recording_;  // null: no body is recorded
   std::vector<std::shared_ptr<CompiledBody>> loops_;
-  std::map<std::uint64_t, Traced> traces_;
-  std::optional<Taskflow<Key, Tasks>> flow_;  // last: it ends first
+  std::map<std::uint64_t, std::vector<Traced>> traces_;
+  Taskflow<Key, Tasks> flow_;  // last: it ends first
 };
 
 }  // namespace taskgrain::rt::detail

@@ -17,33 +17,33 @@
 
 namespace taskgrain::rt::detail {
 
-class Node;
+class WindowTask;
 
 /// A task that comes after another one. It lies with the task that comes after.
 struct Successor {
-  Node* node;
+  WindowTask* node;
   Successor* next;
 };
 
-/// Tasks that commute take turns at a piece of data. Such a task is ready, tries to enter, and is queued if another one
-/// is inside; who leaves lets the first of the queue in.
-class TurnTaking {
+/// Excludes tasks that commute from one another, at one piece of data. A task that is ready and does not get it is queued;
+/// who unlocks it hands it to the first of the queue.
+class CommuteLock {
  public:
-  /// By a task that is ready. \returns whether it is inside; if not, it has been queued
-  bool enter(Node& node) {
-    const std::lock_guard lock(mutex_);
+  /// \returns whether the task has it; if not, it is queued
+  bool lock(WindowTask& node) {
+    const std::lock_guard guard(mutex_);
     if (!taken_) return taken_ = true;
     waiting_.push_back(&node);
     return false;
   }
-  /// \returns the task that is inside now; null if there is none
-  Node* leave() {
-    const std::lock_guard lock(mutex_);
+  /// \returns the task that has it now; null if there is none
+  WindowTask* unlock() {
+    const std::lock_guard guard(mutex_);
     if (waiting_.empty()) {
       taken_ = false;
       return nullptr;
     }
-    Node* const next = waiting_.front();
+    WindowTask* const next = waiting_.front();
     waiting_.pop_front();
     return next;
   }
@@ -55,23 +55,23 @@ class TurnTaking {
  private:
   std::mutex mutex_;  // protects the members
   bool taken_ = false;
-  std::deque<Node*> waiting_;
+  std::deque<WindowTask*> waiting_;
 };
 
 /// A task. The thread that gives tasks writes it up to `give`; from then on the worker that runs it.
 ///   pending = tasks before it that have not ended, and 1 while it is being given
 ///   successors == ended  ⇔  it has ended, and its place is free
-class alignas(apart) Node {
+class alignas(apart) WindowTask {
  public:
   TaskFunction function;
   std::uint64_t number = 0;  // of the task, from 1
   int worker = 0, priority = 0;
-  unsigned entered = 0;            // of `turns`
-  std::uint64_t attempt = 0;       // how often it was queued again
-  bool launches = false;           // a graph, with which it ends
-  std::exception_ptr failure;      // of the graph; null if it did not fail
-  std::string name;                // empty: its number
-  std::vector<TurnTaking*> turns;  // at data where it commutes with others, in the order of the data
+  unsigned locked = 0;              // so many of `locks`
+  std::uint64_t attempt = 0;        // how often it was queued again
+  bool launches = false;            // a graph, with which it ends
+  std::exception_ptr failure;       // of the graph; null if it did not fail
+  std::string name;                 // empty: its number
+  std::vector<CommuteLock*> locks;  // at data where it commutes with others, in the order of the data
 
   bool ended() const noexcept { return successors_.load(std::memory_order_acquire) == &end_; }
 
@@ -79,7 +79,7 @@ class alignas(apart) Node {
 
   /// \param before  tasks that may not have ended
   /// \returns whether all have
-  bool give(const std::vector<Node*>& before) {
+  bool give(const std::vector<WindowTask*>& before) {
     if (links_.size() < before.size()) links_.resize(before.size());
     successors_.store(nullptr, std::memory_order_relaxed);
     pending_.store(static_cast<int>(before.size()) + 1, std::memory_order_relaxed);
@@ -99,7 +99,7 @@ class alignas(apart) Node {
   void end(const Ready& ready) {
     function.reset();
     for (Successor* one = successors_.exchange(&end_, std::memory_order_acq_rel); one != nullptr;) {
-      Node& next = *one->node;
+      WindowTask& next = *one->node;
       one = one->next;  // before `next` can run, end, and be used for another task
       if (next.before_ended(1)) ready(next);
     }
@@ -107,7 +107,7 @@ class alignas(apart) Node {
   void drop() noexcept {
     function.reset();
     failure = nullptr;
-    turns.clear();
+    locks.clear();
     successors_.store(&end_, std::memory_order_relaxed);
   }
 

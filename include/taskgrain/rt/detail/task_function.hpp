@@ -12,6 +12,16 @@
 
 namespace taskgrain::rt::detail {
 
+template <typename F>
+decltype(auto) call_with(const Turn& turn, F& function) {
+  static_assert(std::is_invocable_v<F&, const Turn&> || std::is_invocable_v<F&>,
+                "a task is a function of nothing, or of a const Turn&");
+  if constexpr (std::is_invocable_v<F&, const Turn&>)
+    return function(turn);
+  else if constexpr (std::is_invocable_v<F&>)
+    return function();
+}
+
 /// Without allocation if the function has at most 64 bytes and moves without exceptions.
 class TaskFunction {
  public:
@@ -43,7 +53,6 @@ class TaskFunction {
   void reset() noexcept {
     if (const Kind* const kind = std::exchange(kind_, nullptr)) kind->destroy(bytes_);
   }
-  explicit operator bool() const noexcept { return kind_ != nullptr; }
 
  private:
   static constexpr std::size_t room = 64;
@@ -61,15 +70,8 @@ class TaskFunction {
     return *std::launder(reinterpret_cast<F*>(bytes));
   }
   template <typename F>
-  static void call(F& function, const Turn& turn) {
-    if constexpr (std::is_invocable_v<F&, const Turn&>)
-      function(turn);
-    else
-      function();
-  }
-  template <typename F>
   static constexpr Kind kind_of = {
-      [](std::byte* bytes, const Turn& turn) { call(as<F>(bytes), turn); },
+      [](std::byte* bytes, const Turn& turn) { call_with(turn, as<F>(bytes)); },
       [](std::byte* from, std::byte* to) noexcept {
         new (to) F(std::move(as<F>(from)));
         as<F>(from).~F();
@@ -78,7 +80,7 @@ class TaskFunction {
   };
   template <typename F>
   static constexpr Kind kind_of_box = {
-      [](std::byte* bytes, const Turn& turn) { call(*as<F*>(bytes), turn); },
+      [](std::byte* bytes, const Turn& turn) { call_with(turn, *as<F*>(bytes)); },
       [](std::byte* from, std::byte* to) noexcept { new (to) F*(as<F*>(from)); },
       [](std::byte* bytes) noexcept { delete as<F*>(bytes); },
   };
