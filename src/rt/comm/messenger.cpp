@@ -254,6 +254,11 @@ void Messenger::reusable(void* token) {
   count(&Share::processed);
 }
 
+void Messenger::drop(void* token) noexcept {
+  const std::unique_ptr<Large> large(static_cast<Large*>(token));
+  if (large->piece != nullptr) transport_->shared_memory()->release(large->piece);
+}
+
 void Messenger::persistent_done(const PersistentMessage::Plan& plan) {
   if (failed() || closing_) return;
   mark_busy();

@@ -164,7 +164,7 @@ class Messenger final : public Messages, private Transport::Receiver {
   bool take_in_place(int from, std::span<const std::byte> head, std::span<const std::byte> body) override;
   void arrived(int from, void* token) override;
   void reusable(void* token) override;
-  void drop(void* token) noexcept override { delete static_cast<Large*>(token); }
+  void drop(void* token) noexcept override;
   void persistent_done(const PersistentMessage::Plan& plan) override;
 
   void receive_control(int from, std::uint32_t kind, std::span<const std::byte> bytes);
