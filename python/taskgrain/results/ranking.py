@@ -136,7 +136,12 @@ def ratio(cell: Ranked, to: Ranked) -> Interval | None:
     own, other = cell.metg.about, to.metg.about
     if own is None or other is None:
         return None
-    return cell.ratio_to(to.name) or Interval(own / other)
+    if found := cell.ratio_to(to.name):
+        return found
+    back = to.ratio_to(cell.name)  # of two that are equal, either may have been the first
+    if back and back.value and back.low and back.high:
+        return Interval(1.0 / back.value, 1.0 / back.high, 1.0 / back.low)
+    return Interval(own / other)
 
 
 def _middle(cell: Ranked) -> float:
