@@ -388,8 +388,10 @@ std::shared_ptr<Body> SequenceCore::record(const std::function<void()>& body) {
 void SequenceCore::give(Body& body) {
   for (std::size_t k = 0; k < body.tasks.size(); ++k) {
     Body::Task& task = body.tasks[k];
-    TaskFunction& place =
-        begin(body.accesses_of(k), nullptr, {.worker = task.worker, .priority = task.priority, .name = task.name});
+    auto accesses = body.accesses_of(k);
+    const Access* const also = !accesses.empty() && accesses.back().mode == Mode::reduce ? &accesses.back() : nullptr;
+    if (also != nullptr) accesses = accesses.first(accesses.size() - 1);
+    TaskFunction& place = begin(accesses, also, {.worker = task.worker, .priority = task.priority, .name = task.name});
     place = std::move(task.function);
     end();
   }
