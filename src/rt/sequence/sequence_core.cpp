@@ -332,8 +332,9 @@ void SequenceCore::stop_launches() noexcept {
   }
 }
 
-bool SequenceCore::all_ended() const noexcept {
-  return std::ranges::all_of(window_, [](const WindowTask& one) { return one.ended(); });
+bool SequenceCore::all_ended() noexcept {
+  while (oldest_ <= submitted_ && has_ended(oldest_)) ++oldest_;
+  return oldest_ > submitted_;
 }
 
 void SequenceCore::forget_all() noexcept {
@@ -350,6 +351,7 @@ void SequenceCore::wait() {
   check_not_recording("a wait");
   close_reductions();
   wait_for_flow();
+  wait_until([this] { return all_ended(); });  // the flow does not know of tasks that wait for a launch
 }
 
 void SequenceCore::wait(const Access& data) {
@@ -402,10 +404,9 @@ void SequenceCore::launch(const std::shared_ptr<CompiledBody>& compiled, std::sh
   TaskFunction& place = begin(compiled->accesses(*body), nullptr, {.name = std::move(name)});
   next_->launches = true;
   place.emplace([this, &node = *next_, compiled, body = std::move(body), iterations]() mutable {
-    const auto hold = std::make_shared<Runtime::Hold>(flow_.hold());
     const Event done = compiled->launch(std::move(body), iterations).done;
     launched_.fetch_add(1, std::memory_order_relaxed);
-    done.then([this, &node, &runtime = runtime_, compiled = compiled.get(), done, hold] {
+    done.then([this, &node, &runtime = runtime_, compiled = compiled.get(), done] {
       node.failure = compiled->failure() ? compiled->failure() : done.failure();
       compiled->release();
       ++node.attempt;

@@ -85,7 +85,8 @@ class SequenceCore {
   void check_not_recording(const char* what) const;
   void wait_for_flow();
   void stop_launches() noexcept;
-  bool all_ended() const noexcept;
+  /// By the thread that gives tasks.
+  bool all_ended() noexcept;
   void check_no_task() const;
   void forget_all() noexcept;
 
@@ -114,6 +115,7 @@ class SequenceCore {
   std::vector<WindowTask> window_;
   const std::size_t mask_;
   std::uint64_t submitted_ = 0;
+  std::uint64_t oldest_ = 1;  // all tasks before it have ended
   int next_home_ = 0;
   /// A task has thrown: those that have not started are dropped. Set by its worker, and reset when all have stopped.
   std::atomic<bool> failed_{false};
