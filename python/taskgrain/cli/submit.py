@@ -78,6 +78,8 @@ def submit(
         raise InputError("--time", time, "a time with its unit, such as 30m or 2h")
     if seconds < _LEAST_SECONDS:
         raise InputError("--time", time, f"at least {_LEAST_SECONDS:g}s")
+    listed = split_names([nodes], "--nodes") if nodes else []
+    wished = [numbers.integer(one, "--nodes", low=1) for one in listed] or [0]
     systems = catalogue.discover()
     asked = studies.read(file, _MOST_CORES)
     cores = asked.settings.cores or max([len(choose_cores(0)), *(one.cores for one in asked.workloads)])
@@ -93,8 +95,6 @@ def submit(
         raise UsageError(
             f"{file}: systems: {simulated} simulates its nodes and needs no job; see taskgrain study"
         )
-    listed = split_names([nodes], "--nodes") if nodes else []
-    wished = [numbers.integer(one, "--nodes", low=1) for one in listed] or [0]
     each = [call.checked_cells(replace(made, only_nodes=one), chosen, cores) for one in wished]
     known = [sorted({one.workload.nodes for one in cells}) for cells in each]
     if not dry_run and not shutil.which("sbatch"):

@@ -70,9 +70,6 @@ within ±4 %, and which had one process each: docs/explanation/how-runs-are-comp
 USUAL = Scatter(variance=0.03**2, within=0.02**2, freedom=10)
 """The same of sessions in which several processes took turns."""
 
-EXACT = Scatter(variance=0.0, within=0.0, freedom=USUAL.freedom)
-"""Between sessions that simulate the same: a number is uncertain by what its search left open alone."""
-
 
 def filled_up(known: Scatter | None, usual: Scatter = USUAL) -> Scatter:
     """What is known, and what is usual in place of the degrees of freedom that it lacks.

@@ -14,6 +14,7 @@ from taskgrain.measure.call import checked_cells, hosts_for
 from taskgrain.measure.experiments.experiment import CellSettings, Experiment
 from taskgrain.measure.experiments.rounds import LONGER, LONGER_ROUNDS
 from taskgrain.measure.experiments.table import experiment_named
+from taskgrain.measure.plan import cell_settings
 from taskgrain.study.study import Study
 from taskgrain.study.workload import Workload
 from taskgrain.words.errors import UsageError
@@ -42,7 +43,7 @@ def study(study: Study, systems: Sequence[System], cores: Sequence[int]) -> Plan
     plan = _plan(systems, cores, hosts, (cell.workload for cell in cells))
     simulated = {one.name for one in systems if one.simulates_nodes}
     for cell in cells:
-        settings = CellSettings.of(study.settings, simulated=cell.system in simulated)
+        settings = cell_settings(study.settings, cell.system in simulated)
         count = cell.workload.cores_of_all(len(cores))
         seconds = cell_seconds(cell.workload, experiment, settings, count)
         if cell.system in simulated:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from taskgrain.drive.system import System
 from taskgrain.measure.driver import Driver, DriverName
-from taskgrain.measure.experiments.experiment import Experiment
+from taskgrain.measure.experiments.experiment import CellSettings, Experiment
 from taskgrain.measure.progress import Reporter
 from taskgrain.measure.record import CellState
 from taskgrain.study.settings import Settings
@@ -40,3 +40,16 @@ class Plan:
     """Cells of the study that are not measured now: their lines are none of its business."""
     commands: bool = True
     """A command can measure a cell by itself, so that its first line names it."""
+
+
+def cell_settings(settings: Settings, simulated: bool) -> CellSettings:
+    """What a study's settings ask of a cell, whose nodes may be `simulated`.
+
+    A simulation repeats to the digit: no run tells more than the one before it, though a number wants two
+    rounds, and a run that is longer than it has to be costs seconds of the budget.
+    """
+    asked = CellSettings.of(settings)
+    if not simulated:
+        return asked
+    most = asked.max_tasks if settings.steps else 2**15
+    return replace(asked, repeats=1, warmup=0, min_rounds=2, max_rounds=2, max_tasks=most)

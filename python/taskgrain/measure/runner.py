@@ -15,10 +15,10 @@ from taskgrain.measure.budget import Budget
 from taskgrain.measure.comparison import compare
 from taskgrain.measure.drivers import Drivers
 from taskgrain.measure.ends import Ends
-from taskgrain.measure.experiments.experiment import CellSettings, Experiment
+from taskgrain.measure.experiments.experiment import Experiment
 from taskgrain.measure.experiments.table import experiment_named
 from taskgrain.measure.journal import Journal
-from taskgrain.measure.plan import Plan
+from taskgrain.measure.plan import Plan, cell_settings
 from taskgrain.measure.record import CellState, Record
 from taskgrain.measure.reference import References
 from taskgrain.measure.runs import Runs
@@ -37,7 +37,7 @@ class Runner:
         made = plan.experiment or experiment_named(plan.settings.experiment)
 
         def experiment(cell: Cell) -> Experiment:
-            asked = CellSettings.of(plan.settings, simulated=plan.systems[cell.system].simulates_nodes)
+            asked = cell_settings(plan.settings, plan.systems[cell.system].simulates_nodes)
             return made(replace(asked, points=cell.workload.tasks(1)))
 
         references = {name: one.reference_name for name, one in plan.systems.items()}

@@ -87,7 +87,14 @@ def test_every_verb_is_here(words: dict[str, Words]) -> None:
 
 
 @pytest.mark.parametrize("verb", sorted(set(EXAMPLES) - NO_TEXT))
-def test_any_text_is_accepted_or_refused(verb: str, words: dict[str, Words], tmp_path: Path) -> None:
+def test_any_text_is_accepted_or_refused(
+    verb: str, words: dict[str, Words], systems: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if verb == "submit":  # a job has the project's systems alone
+        (tmp_path / "prefix").mkdir()
+        (tmp_path / "prefix" / "systems").symlink_to(systems)
+        monkeypatch.setenv("TASKGRAIN_PREFIX", str(tmp_path / "prefix"))
+
     @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(st.sampled_from(options(verb)), TEXTS)
     def holds(option: str, text: str) -> None:

@@ -173,6 +173,7 @@ def test_what_a_study_says_wrong_has_its_place(
     result = taskgrain("study", study, "--systems", systems, "--dry-run")
     assert result.code == 2
     assert message in result.err
+    study.write_text('systems = "fast"\npatterns = ["fft"]\n')
     other = taskgrain("study", study, "--systems", systems, "--dry-run", "--cores", "1_000_000")
     assert "--cores: 1000000 is not allowed" in other.err
 

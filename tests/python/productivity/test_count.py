@@ -65,9 +65,9 @@ BY_HAND = {
     ),
     "dask": (
         {"tasks.py": 24},
-        "Worker name __version__ set LocalCluster n_workers threads_per_worker dashboard_address "
-        "silence_logs Client wait_for_workers timeout run get sync retries wait status result close Task "
-        "TaskRef refresh",
+        "Worker name __version__ set LocalCluster host n_workers threads_per_worker dashboard_address "
+        "silence_logs Client scheduler_address wait_for_workers timeout run get sync retries wait status result "
+        "close Task TaskRef refresh",
     ),
     "ray_tasks": (
         {"driver.py": 38},
@@ -129,9 +129,9 @@ _LIBRARIES = {
         "size store subspan substr swap try_emplace upper_bound what "
     ),
     "Python's library, and numpy's": (
-        "Barrier CDLL argtypes bit_length c_int c_void_p cpu_count difference_update environ frombuffer "
-        "gettempdir items local map mkdtemp parents path pathsep popleft rmtree sched_setaffinity setdefault "
-        "sleep uint8 union update values wait with_name "
+        "Barrier CDLL argtypes bit_length c_int c_void_p cpu_count difference_update environ executable "
+        "frombuffer gettempdir items local map mkdtemp parents path pathsep popleft rmtree sched_setaffinity setdefault "
+        "sleep suppress uint8 union update values wait with_name "
     ),
     "Scala's library, and Java's": (
         "MaxValue SortedSet asInstanceOf box clone current deleteQuietly distinct env err exit fill "
@@ -150,11 +150,11 @@ _LIBRARIES = {
     ),
     "taskgrain's, for drivers; and an op that one registers": (
         "Unsupported add address after assemble before bindingOfThisThread binding_of_this_thread "
-        "book_failure context contexts cores dag dependence_set dependence_sets deps distribute drive "
-        "each_after_by_core each_before executePoint execute_point far_before firstPoint graph graphs "
+        "book_failure context contexts cores cores_of dag dependence_set dependence_sets deps distribute "
+        "drive each_after_by_core each_before executePoint execute_point far_before firstPoint graph graphs "
         "index inputs kernel lastPoint most_steps output outputBytes output_bytes owner period "
         "pinThisProcess pinThisThread pin_this_thread point points representatives reverseDeps "
-        "reverse_deps roots shared spec steps taskgrain_enter tasks uniform width "
+        "reverse_deps roots shared spec start_elsewhere steps taskgrain_enter tasks uniform width "
     ),
 }
 OTHERS = frozenset(" ".join(_LIBRARIES.values()).split())

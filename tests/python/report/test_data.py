@@ -47,11 +47,14 @@ def test_the_best_of_a_workload_is_what_the_others_are_compared_with(tmp_path: P
         lines += [results_folder.cell_line(system, "fft"), results_folder.metg_line(name, metg)]
     ray, mpi, limit = ({"cell": results_folder.cell_name(one, "fft")} for one in ("ray", "mpi", "limit"))
     ratio = {"kind": "ratio", "value": 2.0, "low": 1.8, "high": 2.2}
-    lines += [ratio | ray | {"to": mpi["cell"]}, ratio | mpi | {"to": limit["cell"], "value": 0.3}]
+    lines += [
+        ratio | ray | {"to": mpi["cell"]},
+        ratio | mpi | {"to": limit["cell"], "value": 0.25, "low": 0.2, "high": 0.5},
+    ]
     found = data.read(results_folder.write(tmp_path, lines)).cells
     assert [(cell.system, cell.best is cell, columns.to_best(cell)) for cell in found] == [
         ("ray", False, Interval(2.0, 1.8, 2.2)), ("mpi", True, Interval(1, 1, 1)),
-        ("limit", False, Interval(3.0)),
+        ("limit", False, Interval(4.0, 2.0, 5.0)),
     ]  # fmt: skip
 
 

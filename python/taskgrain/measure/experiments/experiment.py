@@ -84,18 +84,11 @@ class CellSettings:
             raise ValueError("max_rounds >= min_rounds, max_steps >= min_steps and warmup >= 0 must hold")
 
     @classmethod
-    def of(cls, settings: Settings, *, simulated: bool = False) -> CellSettings:
-        """Returns what a study's settings ask of each cell, or of those whose nodes are `simulated`.
-
-        A simulation repeats to the digit: no run tells more than the one before it, though a number wants two
-        rounds, and a run that is longer than it has to be costs seconds of the budget.
-        """
+    def of(cls, settings: Settings) -> CellSettings:
+        """Returns what a study's settings ask of each cell."""
         shared = [one.name for one in fields(cls) if hasattr(settings, one.name)]
-        given = {name: getattr(settings, name) for name in shared} | {"steps": settings.steps or None}
-        if simulated:
-            given |= {"repeats": 1, "warmup": 0, "min_rounds": 2, "max_rounds": 2}
-            given |= {} if settings.steps else {"max_tasks": 2**15}
-        return cls(**given)
+        given = {name: getattr(settings, name) for name in shared}
+        return cls(**given | {"steps": settings.steps or None})
 
     def first_request(self, number: int = 0) -> Request:
         """The run that only finds out how long a run takes: on a slow system even this may be seconds."""

@@ -15,7 +15,6 @@ from typing import Literal
 from taskgrain.estimate.quantities import AT_A_SIZE, Quantity, log_estimate, shared_size
 from taskgrain.estimate.ratio import Decision, Ratio, decision, ratio
 from taskgrain.estimate.sessions import (
-    EXACT,
     USUAL,
     USUAL_OF_ONE,
     Scatter,
@@ -43,6 +42,8 @@ MARGIN = 0.05
 APART = 0.25
 """A margin for sides that were measured apart, of which one session each shows no less: 80 to 125 %, as in
 tests of bioequivalence."""
+_EXACT = Scatter(variance=0.0, within=0.0, freedom=USUAL.freedom)
+"""Between sessions that simulate the same: a number is uncertain by what its search left open alone."""
 _RESAMPLES = 1000
 _THRESHOLD = 0.5
 """Where an older folder does not say it."""
@@ -297,7 +298,7 @@ class _Pair:
         between = over_longer_times(shown, usual) if self.far else filled_up(shown, usual)
         sides = known(self.contender), known(self.baseline)
         if self.simulated:
-            between = EXACT
+            between = _EXACT
         if not all(sides):
             if quantity != "metg" or self.blank.clock is None:
                 return None, between
