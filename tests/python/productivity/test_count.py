@@ -66,8 +66,8 @@ BY_HAND = {
     "dask": (
         {"tasks.py": 24},
         "Worker name __version__ set LocalCluster host n_workers threads_per_worker dashboard_address "
-        "silence_logs Client scheduler_address wait_for_workers timeout run get sync retries wait status result "
-        "close Task TaskRef refresh",
+        "silence_logs Client scheduler_address wait_for_workers timeout run get sync retries wait status "
+        "result close Task TaskRef refresh",
     ),
     "ray_tasks": (
         {"driver.py": 38},
@@ -130,8 +130,8 @@ _LIBRARIES = {
     ),
     "Python's library, and numpy's": (
         "Barrier CDLL argtypes bit_length c_int c_void_p cpu_count difference_update environ executable "
-        "frombuffer gettempdir items local map mkdtemp parents path pathsep popleft rmtree sched_setaffinity setdefault "
-        "sleep suppress uint8 union update values wait with_name "
+        "frombuffer gettempdir items local map mkdtemp parents path pathsep popleft rmtree sched_setaffinity "
+        "setdefault sleep suppress uint8 union update values wait with_name "
     ),
     "Scala's library, and Java's": (
         "MaxValue SortedSet asInstanceOf box clone current deleteQuietly distinct env err exit fill "
