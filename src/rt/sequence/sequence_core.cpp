@@ -144,6 +144,7 @@ TaskFunction& SequenceCore::begin(std::span<const Access> accesses, const Access
       worker = home_of_written();
   }
   if (recording_) {
+    drop_unfinished();
     Body::Task& task = recording_->tasks.emplace_back();
     recording_->accesses.insert(recording_->accesses.end(), accesses_.begin(), accesses_.end());
     task.accesses = static_cast<std::uint32_t>(recording_->accesses.size());
@@ -165,7 +166,10 @@ TaskFunction& SequenceCore::begin(std::span<const Access> accesses, const Access
 }
 
 void SequenceCore::end() {
-  if (recording_) return;
+  if (recording_) {
+    recorded_ = recording_->tasks.size();
+    return;
+  }
   WindowTask& node = *next_;
   node.number = ++submitted_;
   before_.clear();
@@ -187,6 +191,12 @@ void SequenceCore::end() {
     node.drop();
     throw;
   }
+}
+
+/// A function may throw when it is moved to its place, and the body catch that.
+void SequenceCore::drop_unfinished() {
+  recording_->tasks.resize(recorded_);
+  recording_->accesses.resize(recorded_ == 0 ? 0 : recording_->tasks.back().accesses);
 }
 
 void SequenceCore::run(WindowTask& node) {
@@ -373,9 +383,11 @@ std::shared_ptr<Body> SequenceCore::record(const std::function<void()>& body) {
   check_not_recording("a loop or a trace");
   close_reductions();
   recording_ = std::make_shared<Body>();
+  recorded_ = 0;
   const int next_home = std::exchange(next_home_, 0);  // the same in each call
   try {
     body();
+    drop_unfinished();
     close_reductions();
   } catch (...) {
     reductions_.clear();

@@ -100,6 +100,7 @@ class SequenceCore {
   void unlock(WindowTask& node);
   void ready(const WindowTask& node) { flow_.fulfill(key_of(node)); }
 
+  void drop_unfinished();
   std::shared_ptr<Body> record(const std::function<void()>& body);
   /// Gives a recorded body, task by task.
   void give(Body& body);
@@ -136,6 +137,7 @@ class SequenceCore {
   std::map<std::uint32_t, CommuteLock> locks_;
 
   std::shared_ptr<Body> recording_;  // null: no body is recorded
+  std::size_t recorded_ = 0;         // tasks of it that have their functions
   std::vector<std::shared_ptr<CompiledBody>> loops_;
   std::map<std::uint64_t, std::vector<Traced>> traces_;
   Taskflow<Key, Tasks> flow_;  // last: it ends first

@@ -25,8 +25,8 @@ struct Successor {
   Successor* next;
 };
 
-/// Excludes tasks that commute from one another, at one piece of data. A task that is ready and does not get it is queued;
-/// who unlocks it hands it to the first of the queue.
+/// Excludes tasks that commute from one another, at one piece of data. A task that is ready and does not get it is
+/// queued; who unlocks it hands it to the first of the queue.
 class CommuteLock {
  public:
   /// \returns whether the task has it; if not, it is queued
@@ -71,7 +71,7 @@ class alignas(apart) WindowTask {
   bool launches = false;            // a graph, with which it ends
   std::exception_ptr failure;       // of the graph; null if it did not fail
   std::string name;                 // empty: its number
-  std::vector<CommuteLock*> locks;  // at data where it commutes with others, in the order of the data
+  std::vector<CommuteLock*> locks;  // at data where it commutes with others, by address
 
   bool ended() const noexcept { return successors_.load(std::memory_order_acquire) == &end_; }
 

@@ -187,7 +187,8 @@ TEST_F(RtSequence, AnyWaitTellsOfAFailureAndAResultThatThereIsNotIsAnError) {
   const Data of_x = sequence_.data(x), of_y = sequence_.data(y);
   sequence_.task({write(of_y)}, [&] { y = 1; });
   sequence_.wait(of_y);
-  const Future<int> none = sequence_.task({write(of_x)}, []() -> int { throw std::runtime_error("no flux"); }, {.worker = 1});
+  const auto fails = []() -> int { throw std::runtime_error("no flux"); };
+  const Future<int> none = sequence_.task({write(of_x)}, fails, {.worker = 1});
   EXPECT_THROW(
       {
         for (;;) sequence_.wait(of_y);
@@ -196,23 +197,33 @@ TEST_F(RtSequence, AnyWaitTellsOfAFailureAndAResultThatThereIsNotIsAnError) {
   EXPECT_THAT(refused([&] { sequence_.wait(none); }), HasSubstr("a future has no value"));
 }
 
-TEST_F(RtSequence, ABodyThatCatchesWhatAFunctionThrewInACopyIsRefused) {
-  struct Copied {
-    Copied() = default;
-    Copied(const Copied&) { throw std::runtime_error("no copy"); }
-    void operator()() const {}
-  };
-  const Copied copied;
-  const auto body = [&] {
-    try {
-      sequence_.task({}, std::cref(copied));
-      sequence_.task<Copied>({}, copied);
-    } catch (const std::runtime_error&) {
+TEST_F(RtSequence, ATaskWhoseFunctionThrewWhenItWasMovedIsNotGiven) {
+  struct Moved {
+    int *moves, *runs;
+    Moved(int* left, int* count) : moves(left), runs(count) {}
+    Moved(Moved&& other) : moves(other.moves), runs(other.runs) {
+      if (--*moves == 0) throw std::runtime_error("moved too often");
     }
+    void operator()() const { ++*runs; }
   };
-  body();
-  sequence_.loop(3, body);
-  sequence_.wait();
+  int thrown = 0;
+  for (int most = 1; most < 8; ++most)
+    for (const bool in_a_loop : {false, true}) {
+      int moves = most, runs = 0, given = 0;
+      const auto body = [&] {
+        try {
+          sequence_.task({}, Moved(&moves, &runs), {.worker = 0});
+          ++given;
+        } catch (const std::runtime_error&) {
+          ++thrown;
+        }
+        sequence_.task({}, [&runs] { ++runs; }, {.worker = 0});
+      };
+      in_a_loop ? sequence_.loop(1, body) : body();
+      sequence_.wait();
+      EXPECT_EQ(runs, given + 1) << most;
+    }
+  EXPECT_GT(thrown, 2);
 }
 
 TEST_F(RtSequence, AWaitForAWholeWaitsForPartsAlthoughNothingHasUsedIt) {
