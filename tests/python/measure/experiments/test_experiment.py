@@ -10,6 +10,7 @@ from simulated_system import Noise, SimulatedSystem, constant, drive
 
 from taskgrain.measure.experiments.experiment import CellSettings, Request
 from taskgrain.measure.experiments.table import EXPERIMENTS, experiment_named
+from taskgrain.measure.plan import cell_settings
 from taskgrain.study.settings import Settings
 from taskgrain.words.errors import InputError
 
@@ -96,7 +97,7 @@ def test_impossible_settings_are_refused(name: str, value: float) -> None:
 
 
 def test_a_simulation_of_nodes_is_not_repeated_and_no_longer_than_it_has_to_be() -> None:
-    real, simulated = (CellSettings.of(Settings(), simulated=one) for one in (False, True))
+    real, simulated = (cell_settings(Settings(), one) for one in (False, True))
     assert (simulated.repeats, simulated.warmup, simulated.min_rounds, simulated.max_rounds) == (1, 0, 2, 2)
     assert simulated.clamped_steps(1e6, 128) == 2**8 < real.clamped_steps(1e6, 128)
-    assert CellSettings.of(Settings(steps=1000), simulated=True).clamped_steps(1e6, 128) == 1000
+    assert cell_settings(Settings(steps=1000), True).clamped_steps(1e6, 128) == 1000
