@@ -130,6 +130,8 @@ class Session:
         self._log = DriverLog(log)
         self._start_seconds = launch.patience * start_seconds
         self._run_seconds = launch.patience * run_seconds
+        self._pace = 0.0 if launch.simulated else 1.0
+        """The most seconds that passed for a second of an answer; 0: not known yet."""
         self._memory_bytes = memory_bytes
         self._memory: MemoryWatch
         self._tree: Tree | None = None
@@ -232,8 +234,12 @@ class Session:
         request |= {"validate": validate, "isa": isa}
         begin = time.perf_counter()
         answer = self._ask(request, "result", number, self._patience(expected_seconds), most_seconds)
-        elapsed = math.inf if self.launch.simulated else time.perf_counter() - begin
-        return self._checked(lambda: answers.result(answer, number, repeats, self.launch, has, elapsed))
+        took = time.perf_counter() - begin
+        elapsed = math.inf if self.launch.simulated else took
+        result = self._checked(lambda: answers.result(answer, number, repeats, self.launch, has, elapsed))
+        if self.launch.simulated:
+            self._pace = max(self._pace, took / sum(result.seconds))
+        return result
 
     def disturbed(
         self,
@@ -335,8 +341,9 @@ class Session:
         return self.ready
 
     def _patience(self, expected: float | None) -> float:
-        if expected is None or self.launch.simulated:
+        if expected is None or not self._pace:
             return self._run_seconds
+        expected *= self._pace
         least = 10.0 * self.launch.patience
         return max(min(self._run_seconds, least + 20.0 * expected), 3.0 * expected)
 
