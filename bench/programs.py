@@ -86,7 +86,7 @@ def run(command: Command, seconds: float) -> list[Line]:
     except json.JSONDecodeError:
         raise Failed(f"it prints no JSON\n{output}") from None
     for line in lines:
-        wrong, most = line.get("error"), MOST_ERROR * line.get("size", 0)
+        wrong, most = line.get("error"), line.get("allowed", MOST_ERROR * line.get("size", 0))
         if wrong is not None and not wrong <= most:
             raise Failed(f"its result is wrong: error {wrong:g}, allowed {most:g}")
     if not lines:

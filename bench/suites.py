@@ -179,6 +179,40 @@ def messages(o: Namespace) -> list[Table]:
     ]
 
 
+def steps(o: Namespace) -> list[Table]:
+    """Time of a step against the size, and strong scaling. Each rank, or each worker, has a block."""
+
+    def table(name: str, title: str, across: str, places: Iterable[tuple[float, int, int]]) -> Table:
+        entries = []
+        for x, cores, size in places:
+            flags = {"size": size, "steps": max(20, round(o.points[0] / size ** o.dimensions[0]))}
+            for one in o.systems:
+                shape = Shape(cores, 1) if SUITES[o.suite].systems[one].startswith(MPI) else Shape(1, cores)
+                entries += rows(o, [("", x, shape, flags)], [one])
+        return Table(name, f"{o.suite}: {title}", across, entries)
+
+    cores, small = counted(o.cores, "core"), sorted(o.sizes)[len(o.sizes) // 2]
+    counts = dict.fromkeys([1, o.cores])
+    return [
+        table("size", f"time of a step on {cores}", "size", [(n, o.cores, n) for n in o.sizes]),
+        table("strong", f"strong scaling, size {small}", "cores", [(n, n, small) for n in counts]),
+    ]
+
+
+def of_steps(problem: str, dimensions: int, sizes: str, points: str, **others: str) -> Suite:
+    """A program that takes steps. A run has about so many `points`, in all its steps."""
+    tasks = f"{{build}}/apps/{problem}-sequence --mode "
+    systems = {
+        "MPI": f"{MPI}{problem}-mpi",
+        "sequence, loop": f"{tasks}loop",
+        "sequence, trace": f"{tasks}trace",
+        "sequence, plain": f"{tasks}plain",
+        **others,
+    }
+    flags = {"sizes": sizes, "points": points, "dimensions": str(dimensions)}
+    return Suite(systems, steps, "tasks", flags)
+
+
 MATRICES = {"sizes": "512,1024,2048", "blocks": "32,64,128,256", "block": "128"}
 MESSAGES = "{build}/bench/messages/taskgrain-messages-"
 PAIR = "{build}/src/rt/taskgrain-run -n 2 --cores {first},{second} " + MESSAGES + "taskgrain"
@@ -212,6 +246,7 @@ SUITES = {
         },
         overhead, "efficiency", {"spins": "1,10,100", "dependences": "1,4,16"},
     ),
+    "stencil": of_steps("stencil", 2, "32,64,128,256,512,1024", "1e8"),
     "producer": Suite(
         {name: f"{BOUND}bench/taskgrain-producer-{name}" for name in PRODUCERS},
         producer, "stolen", {"turns": "0,300,1500,6000,30000,150000", "tasks": "100000"}, "bench", "bench",

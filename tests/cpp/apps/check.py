@@ -2,19 +2,31 @@
 
 check.py COMMAND …          ends with 0, and its lines of JSON are those of a right result
 check.py --refuses FIELD COMMAND …   ends with 2, and names the field and what is allowed
+check.py --same COMMAND COMMAND …    each in one word: all end with 0, and have the same bits for a result
 """
 
 from __future__ import annotations
 
 import json
+import shlex
 import subprocess
 import sys
 
 FIELDS = {"program", "system", "ranks", "threads", "size", "seconds", "tasks", "error"}
+WITHOUT_TASKS = ("mpi", "petsc", "scalapack")
+
+
+def same(commands: list[list[str]]) -> str:
+    if wrong := [f"{shlex.join(one)}: {why}" for one in commands if (why := main([*one, "--repeats", "1"]))]:
+        return "\n".join(wrong)
+    found = {shlex.join(one): json.loads(subprocess.check_output(one))["digest"] for one in commands}
+    return "" if len(set(found.values())) == 1 else f"results differ: {found}"
 
 
 def main(words: list[str]) -> str:
     field = None
+    if words[0] == "--same":
+        return same([shlex.split(one) for one in words[1:]])
     if words[0] == "--refuses":
         field, words = words[1], words[2:]
     done = subprocess.run(words, capture_output=True, text=True)
@@ -31,9 +43,11 @@ def main(words: list[str]) -> str:
     for line in lines:
         if not line.keys() >= FIELDS:
             return f"fields are missing: {FIELDS - line.keys()}"
-        if not line["seconds"] > 0 or (line["tasks"] == 0) != (line["system"] == "scalapack"):
+        if not line["seconds"] > 0 or (line["tasks"] == 0) != (line["system"] in WITHOUT_TASKS):
             return f"no seconds or tasks: {line}"
         if "--validate" in words and not line["error"] <= 1e-13 * line["size"]:
+            return f"wrong result: {line}"
+        if "allowed" in line and not line["error"] <= line["allowed"]:
             return f"wrong result: {line}"
     return ""
 
