@@ -11,6 +11,7 @@ Without pages it takes README.md and all of docs. It replaces what stands betwee
 - `<!-- begin: result FOLDER COLUMN... [FIELD=VALUE,...]... -->`: a row for each system of a folder of
   docs/results, bounds last, and for each of its workloads the columns of `taskgrain export`: times such as
   `metg`, `overhead` and `floor` with their intervals. `system=mpi,limit` and the like choose rows.
+- `<!-- begin: programs PROBLEM... -->`: lines of code and constructs of the programs in these folders of apps
 """
 
 from __future__ import annotations
@@ -27,12 +28,17 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
 
+from taskgrain.productivity import tokens
+from taskgrain.productivity.constructs import find, pattern
+from taskgrain.productivity.count import lines_of_code
 from taskgrain.words import quantity
 from taskgrain.words.interval import Interval
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "docs" / "results"
 _PART = re.compile(r"^(<!-- begin: ([^\n]*) -->\n).*?^(<!-- end -->)$", re.DOTALL | re.MULTILINE)
+_SEQUENCE = ("rt::*", ".data", ".block", ".together", ".home", ".task", ".reduce", ".loop", ".trace", ".wait")
+_CONSTRUCTS = [pattern(text, "constructs") for text in ("MPI_*", "KSP*", "Mat*", "PC*", "Vec*", *_SEQUENCE)]
 Row = dict[str, str]
 
 
@@ -49,7 +55,9 @@ def _made(kind: str, *words: str) -> str:
             return _table(("result", "study", "machine", "cells"), map(_facts, _folders()))
         case "result":
             return _result(*words)
-    raise ValueError(f"begin: '{kind}' is not allowed; allowed: taskgrain, results, result")
+        case "programs":
+            return _table(("program", "lines of code", "constructs"), map(_counts, _programs(words)))
+    raise ValueError(f"begin: '{kind}' is not allowed; allowed: taskgrain, results, result, programs")
 
 
 def _printed(*words: str) -> str:
@@ -125,6 +133,16 @@ def _result(folder: str, *words: str) -> str:
             for system in sorted({one["system"] for one in rows}, key=size)
         ),
     )
+
+
+def _programs(problems: Iterable[str]) -> list[Path]:
+    return [file for one in problems for file in sorted((ROOT / "apps" / one).glob("*.cpp"))]
+
+
+def _counts(file: Path) -> list[str]:
+    source = tokens.read(file, "programs")
+    constructs = {name for name, _ in find(source, _CONSTRUCTS)}
+    return [f"`{file.parent.name}/{file.stem}`", str(len(lines_of_code(source))), str(len(constructs))]
 
 
 def _shown(row: Row, column: str) -> str:

@@ -34,7 +34,7 @@ def test_a_command_that_fails_is_not_taken_for_a_page() -> None:
 
 def test_a_part_of_another_kind_is_named() -> None:
     with pytest.raises(
-        ValueError, match="begin: 'restul' is not allowed; allowed: taskgrain, results, result"
+        ValueError, match="begin: 'restul' is not allowed; allowed: taskgrain, results, result, programs"
     ):
         filled_page.filled("<!-- begin: restul x -->\n<!-- end -->\n")
 
