@@ -57,12 +57,13 @@
       const number = Number(entry.dataset.cell);
       usual[number] ??= { text: entry.querySelector("b").textContent, small: entry.querySelector("small")?.textContent ?? "",
         classes: entry.className, value: entry.dataset.value ?? null };
-      if (!asked) {
+      const found = asked ? answer(number, place) : null;
+      if (!found) { // what has no curve says why: it failed, say, or its system does not support it
         const { text, small, classes, value } = usual[number];
         fill(entry, text, small, classes, value);
+        counts.none = (counts.none ?? 0) + 1;
         continue;
       }
-      const found = answer(number, place) ?? { text: "no curve", word: `${LEVELS[0]}: ${WORDS.u}`, shade: null, share: null };
       counts[found.word] = (counts[found.word] ?? 0) + 1;
       fill(entry, found.word, found.text, `entry${found.shade === null ? " unsure" : ` shade-${found.shade}`}`, found.share === null ? null : -found.share);
     }
@@ -83,6 +84,7 @@
     }
     if (counts["50 %: no"]) parts.push(`for ${counts["50 %: no"]} they are too short for 50 %`);
     if (counts["50 %: not known"]) parts.push(`for ${counts["50 %: not known"]} it is not known`);
+    if (counts.none) parts.push(`${counts.none} ${counts.none > 1 ? "have" : "has"} no curve`);
     const off = Math.abs(exact / state.seconds - 1) > 1e-9 ? ` (the nearest time that this page knows; “taskgrain advise” knows yours)` : "";
     return `Tasks whose work takes ${text} alone${off}: of ${cells.length} cells ${parts.join(", ")}. Below each verdict stands the efficiency.`;
   }
