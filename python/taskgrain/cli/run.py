@@ -181,7 +181,10 @@ def _show(out: Printer, outcomes: Sequence[dict[str, Any]]) -> None:
                 f"  work        {asked} asked for: {counted(one['iterations'], 'iteration')}, {took} alone"
             )
         out.text(f"  efficiency  {_efficiency(one)}")
-        out.text(f"  rate        {quantity.rate(one['rate'], one['work_unit'])}")
+        done, unit = one["rate"], one["work_unit"]
+        if not done:  # without work: what the system alone can do
+            done, unit = one["tasks"] / one["median_seconds"], "task"
+        out.text(f"  rate        {quantity.rate(done, unit)}")
         if any(one["prepare_seconds"]):
             ahead = quantity.seconds(statistics.median(one["prepare_seconds"]))
             out.text(f"  prepared    in {ahead}, before the clock of a repeat")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -59,6 +60,11 @@ def test_a_failure_is_shown_beside_what_succeeds(taskgrain: Command, systems: Pa
     failed, done = json.loads(taskgrain(*words, "--json").out)["runs"]
     assert (failed["system"], failed["error"]) == ("faulty", "validation")
     assert (done["system"], "error" in done) == ("fast", False)
+
+
+def test_tasks_without_work_have_a_rate_of_tasks(taskgrain: Command, systems: Path) -> None:
+    done = taskgrain("run", "--system", "fast", "--systems", systems, "--iterations", "0")
+    assert re.search(r"rate +[\d.]+ [kMG]?task/s", done.out)
 
 
 def test_no_warm_up_and_one_repeat_will_do(taskgrain: Command, systems: Path) -> None:
