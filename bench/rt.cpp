@@ -28,6 +28,8 @@ using namespace taskgrain;
 using Clock = std::chrono::steady_clock;
 
 constexpr int rows = 32;
+const std::array<std::string, 8> faces{"taskflow", "tasks",    "in_order", "ready_queue",
+                                       "stealing", "sequence", "traced",   "replayed"};
 
 struct Case {
   std::string face;
@@ -128,9 +130,9 @@ double graph_seconds(rt::Runtime& runtime, const Case& of, rt::Policy policy, in
   });
 }
 
-/// The same in program order, with a piece of data for each task of two columns; `traced` as a loop, compiled each
-/// time.
-double sequence_seconds(rt::Runtime& runtime, const Case& of, bool traced, int columns) {
+/// The same in program order, with a piece of data for each task of two columns; `traced` as a loop, with its
+/// compilation, `replayed` with calls of `trace` for 16 columns each.
+double sequence_seconds(rt::Runtime& runtime, const Case& of, int columns) {
   rt::Sequence sequence(runtime);
   std::vector<rt::Data> outputs;
   for (int i = 0; i < 2 * rows; ++i) outputs.push_back(sequence.token({.home = i % rows % runtime.workers()}));
@@ -145,10 +147,13 @@ double sequence_seconds(rt::Runtime& runtime, const Case& of, bool traced, int c
       }
   };
   return seconds_of([&] {
-    if (traced)
+    if (of.face == "traced") {
       sequence.loop(columns / 16, [&] { give(0, 16); });
-    else
+    } else if (of.face == "replayed") {
+      for (int k = 0; k < columns / 16; ++k) sequence.trace(0, [&] { give(0, 16); });
+    } else {
       give(0, columns);
+    }
     sequence.wait();
   });
 }
@@ -156,7 +161,7 @@ double sequence_seconds(rt::Runtime& runtime, const Case& of, bool traced, int c
 double seconds(rt::Runtime& runtime, const Case& of, int columns) {
   if (of.face == "taskflow") return flow_seconds(runtime, of, columns);
   if (of.face == "tasks") return object_seconds(runtime, of, columns);
-  if (of.face == "sequence" || of.face == "traced") return sequence_seconds(runtime, of, of.face == "traced", columns);
+  if (std::ranges::count(faces.end() - 3, faces.end(), of.face)) return sequence_seconds(runtime, of, columns);
   const auto policy = of.face == "in_order"      ? rt::Policy::in_order
                       : of.face == "ready_queue" ? rt::Policy::ready_queue
                                                  : rt::Policy::stealing;
@@ -167,9 +172,6 @@ double median(std::vector<double> values) {
   std::ranges::sort(values);
   return values[values.size() / 2];
 }
-
-const std::array<std::string, 7> faces{"taskflow", "tasks",    "in_order", "ready_queue",
-                                       "stealing", "sequence", "traced"};
 
 /// What a launch and the wait for it cost, where each worker has one empty task.
 void print_launch(rt::Runtime& runtime) {
@@ -265,7 +267,7 @@ int main(int argc, char** argv) {
   if (argc < 4 || argc > 6)
     refuse("the number of arguments", std::to_string(argc - 1).c_str(), "0, or FACE D N [WORKERS [TURNS]]");
   if (std::ranges::find(faces, argv[1]) == faces.end())
-    refuse("FACE", argv[1], "taskflow, tasks, in_order, ready_queue, stealing, sequence, traced");
+    refuse("FACE", argv[1], "taskflow, tasks, in_order, ready_queue, stealing, sequence, traced, replayed");
   const int dependences = number(2, "D", 0, rows, 0), columns = number(3, "N", 16, 100'000'000, 0);
   const int workers = number(4, "WORKERS", 1, rows, 1), turns = number(5, "TURNS", 0, 1'000'000'000, 0);
   rt::Runtime runtime({.workers = workers});

@@ -50,8 +50,9 @@ struct CompileStatistics {
 };
 
 namespace detail {
+class CompiledBody;
 class GraphActors;
-}
+}  // namespace detail
 
 class CompiledGraph {
  public:
@@ -105,6 +106,8 @@ class CompiledGraph {
   const CompileStatistics& statistics() const noexcept { return statistics_; }
 
  private:
+  friend class detail::CompiledBody;  // changes the functions
+
   detail::Engine& engine_;
   CompileStatistics statistics_;
   const std::shared_ptr<detail::GraphActors> actors_;

@@ -10,6 +10,7 @@
 
 #include <atomic>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -40,13 +41,23 @@ class GraphActors : public Handler, public std::enable_shared_from_this<GraphAct
     engine_.cancel(*this);
   }
 
+  // -- for the bodies of sequences
+
+  /// Calls `each(node, action)` for each task of the host. \pre no launch runs
+  virtual void each_action(const std::function<void(std::uint32_t node, Action& action)>& each) = 0;
+  /// From now on, a task that throws is told to `function(node)`, with the exception that is being handled, and not
+  /// to the waits of the runtime. It cancels the launch. \pre no launch runs
+  void tell_failures(std::function<void(std::uint32_t node)> function) { on_failure_ = std::move(function); }
+
   // -- for asynchronous tasks in flight
 
   /// The device is done with an iteration of a device task. From any thread.
   virtual void device_done(std::uint32_t d, std::int64_t iteration) = 0;
   /// A task throws, with the exception that is being handled.
   /// \param iteration  over all launches
-  void fail(std::uint32_t node, std::int64_t iteration) noexcept { engine_.fail(*this, task_text(node, iteration)); }
+  void fail(std::uint32_t node, std::int64_t iteration) noexcept {
+    on_failure_ ? on_failure_(node) : engine_.fail(*this, task_text(node, iteration));
+  }
 
   // -- Handler
   void lost(const Payload&) noexcept final { counts(*engine_.here()).end(); }
@@ -142,8 +153,9 @@ class GraphActors : public Handler, public std::enable_shared_from_this<GraphAct
   void end(const CompiledGraph::Launch& launch, const std::exception_ptr& failure) noexcept;
 
   std::atomic<bool> cancelled_{
-      false};                // across ranks: they have stopped at different iterations, so it cannot be launched again
-  const std::int64_t most_;  // iterations of all launches: counters of actors reach iterations · nodes
+      false};  // across ranks: they have stopped at different iterations, so it cannot be launched again
+  std::function<void(std::uint32_t node)> on_failure_;  // null: the engine has the failures
+  const std::int64_t most_;                // iterations of all launches: counters of actors reach iterations · nodes
   const std::unique_ptr<Share[]> shares_;  // by worker
   Counts outside_;
 

@@ -117,6 +117,11 @@ class InOrder final : public Executor<InOrder> {
     finished();
   }
 
+  void each_action(const std::function<void(std::uint32_t, Action&)>& each) override {
+    for (Actor& actor : actors_)
+      for (InOrderRecord& record : actor.program.records)
+        if (record.instruction == Instruction::run) each(record.node, record.action);
+  }
   std::string describe(const Payload&) const override { return outline_.names.graph(); }
 
   std::size_t waiting_tasks(int worker, std::vector<StuckTask>& tasks, std::size_t most) const override {

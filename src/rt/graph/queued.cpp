@@ -74,6 +74,11 @@ class QueuedActors final : public Executor<QueuedActors> {
     if (!actor.deferred.empty()) await_window(here, actor);
   }
 
+  void each_action(const std::function<void(std::uint32_t, Action&)>& each) override {
+    for (const int worker : members_)
+      for (QueuedRecord& record : at(worker).program.records)
+        if (record.instruction == Instruction::run) each(record.node, record.action);
+  }
   std::string describe(const Payload& payload) const override {
     const auto task = payload.as<Task>();
     return task.owner < 0 ? outline_.names.graph()

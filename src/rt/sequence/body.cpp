@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "graph/graph_actors.hpp"
 #include "sequence/dependences.hpp"
 
 namespace taskgrain::rt::detail {
@@ -24,14 +25,16 @@ bool Body::alike(const Body& other) const noexcept {
 
 Body Body::shape() const {
   Body shape{{}, accesses, results};
-  for (const Task& task : tasks) shape.tasks.push_back({{}, task.accesses, task.worker, task.priority, task.name});
+  for (const Task& task : tasks)
+    shape.tasks.push_back({{}, task.accesses, task.worker, task.given_worker, task.priority, task.name});
   return shape;
 }
 
 CompiledBody::CompiledBody(Runtime& runtime, std::shared_ptr<DataRegistry> registry, const Body& body, bool repeats,
                            const std::string& name)
     : registry_(std::move(registry)), order_(registry_->add({}, name, 0)),
-      graph_(runtime, graph_of(*this, *registry_, body, repeats, name)) {
+      graph_(runtime, graph_of(*registry_, body, repeats, name)) {
+  graph_.actors_->tell_failures([this](std::uint32_t task) { fail(task); });
   std::map<std::uint64_t, Use> uses;
   for (std::size_t at = 0; at < body.accesses.size(); ++at) {
     const Access& access = body.accesses[at];
@@ -41,13 +44,12 @@ CompiledBody::CompiledBody(Runtime& runtime, std::shared_ptr<DataRegistry> regis
   for (const auto& [id, use] : uses) uses_.push_back({use.at, use.mode == Mode::read ? Mode::read : Mode::read_write});
 }
 
-TaskGraph CompiledBody::graph_of(CompiledBody& own, const DataRegistry& registry, const Body& body, bool repeats,
+TaskGraph CompiledBody::graph_of(const DataRegistry& registry, const Body& body, bool repeats,
                                  const std::string& name) {
   TaskGraph graph(name);
   std::vector<TaskGraph::Node> nodes;
-  for (std::size_t k = 0; k < body.tasks.size(); ++k)
-    nodes.push_back(
-        graph.task(body.tasks[k].worker, [&own, k](const Turn& turn) { own.run(k, turn); }, body.tasks[k].name));
+  for (const Body::Task& task : body.tasks)  // each launch brings the functions
+    nodes.push_back(graph.task(task.worker, [](const Turn&) {}, task.name));
   Dependences dependences(registry);
   std::vector<Access> accesses;
   const auto never = [](std::uint64_t) { return false; };
@@ -84,27 +86,27 @@ CompiledGraph::Launch CompiledBody::launch(std::shared_ptr<Body> body, std::int6
   body_ = std::move(body);
   failed_.store(false, std::memory_order_relaxed);
   failure_ = nullptr;
+  graph_.actors_->each_action(
+      [this](std::uint32_t task, Action& action) { action = body_->tasks[task].function.action(); });
   CompiledGraph::LaunchOptions options;
   options.iterations = iterations;
   return graph_.launch(std::move(options));
 }
 
-void CompiledBody::run(std::size_t task, const Turn& turn) noexcept {
-  if (failed_.load(std::memory_order_relaxed)) return;
-  Body::Task& own = body_->tasks[task];
-  const auto fail = [&](const char* message) {
-    if (failed_.exchange(true)) return;
-    failure_ =
-        std::make_exception_ptr(TaskFailed(own.name.empty() ? "task " + std::to_string(task) : own.name, message));
-    stop();
+void CompiledBody::fail(std::size_t task) noexcept {
+  if (failed_.exchange(true)) return;
+  const auto failed = [&](const char* message) {
+    const std::string& name = body_->tasks[task].name;
+    failure_ = std::make_exception_ptr(TaskFailed(name.empty() ? "task " + std::to_string(task) : name, message));
   };
   try {
-    own.function(turn);
+    throw;
   } catch (const std::exception& error) {
-    fail(message_of(error));
+    failed(message_of(error));
   } catch (...) {
-    fail("an exception of an unknown type");
+    failed("an exception of an unknown type");
   }
+  stop();
 }
 
 }  // namespace taskgrain::rt::detail

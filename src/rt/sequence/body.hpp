@@ -18,8 +18,8 @@ namespace taskgrain::rt::detail {
 struct Body {
   struct Task {
     TaskFunction function;
-    std::uint32_t accesses;  // where they end; they begin where those of the task before end
-    int worker, priority;
+    std::uint32_t accesses;              // where they end; they begin where those of the task before end
+    int worker, given_worker, priority;  // given_worker: by its options
     std::string name;
   };
 
@@ -51,7 +51,7 @@ class CompiledBody {
   std::vector<Access> accesses(const Body& of) const;
   /// \pre the launch before has ended
   CompiledGraph::Launch launch(std::shared_ptr<Body> body, std::int64_t iterations);
-  /// What the first task that failed has thrown; null if none did. After that the others did nothing.
+  /// What the first task that failed has thrown; null if none did.
   /// \pre the launch has ended
   std::exception_ptr failure() const noexcept { return failure_; }
   /// Ends the launch that runs, if one does. From any thread.
@@ -60,9 +60,8 @@ class CompiledBody {
   void release() noexcept { body_.reset(); }
 
  private:
-  void run(std::size_t task, const Turn& turn) noexcept;
-  static TaskGraph graph_of(CompiledBody& own, const DataRegistry& registry, const Body& body, bool repeats,
-                            const std::string& name);
+  void fail(std::size_t task) noexcept;
+  static TaskGraph graph_of(const DataRegistry& registry, const Body& body, bool repeats, const std::string& name);
 
   const std::shared_ptr<DataRegistry> registry_;
   const std::uint32_t order_;
@@ -77,10 +76,11 @@ class CompiledBody {
   CompiledGraph graph_;
 };
 
-/// A body that `trace` was given.
+/// A body that `loop` or `trace` was given.
 struct Traced {
   Body shape;                              // without functions
-  std::shared_ptr<CompiledBody> compiled;  // when it was given the second time
+  std::shared_ptr<CompiledBody> compiled;  // of a trace, when it was given the second time
+  bool seen = false;
 };
 
 }  // namespace taskgrain::rt::detail

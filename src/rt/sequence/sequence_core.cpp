@@ -130,6 +130,14 @@ TaskFunction& SequenceCore::begin(std::span<const Access> accesses, const Access
   check_no_task();
   if (failed_.load(std::memory_order_relaxed)) [[unlikely]]
     wait_for_flow();
+  if (expected_ != nullptr) {
+    drop_unfinished();
+    if (is_expected(accesses, also, options)) {
+      const Body::Task& expected = expected_->tasks[recorded_];
+      return record_task(expected.accesses, expected.worker, std::move(options));
+    }
+    expect_no_more();
+  }
   check(accesses, also, options);
   if (!reductions_.empty()) {
     for (const Access& access : accesses) close_overlapping(access.index, true);
@@ -145,13 +153,8 @@ TaskFunction& SequenceCore::begin(std::span<const Access> accesses, const Access
   }
   if (recording_) {
     drop_unfinished();
-    Body::Task& task = recording_->tasks.emplace_back();
     recording_->accesses.insert(recording_->accesses.end(), accesses_.begin(), accesses_.end());
-    task.accesses = static_cast<std::uint32_t>(recording_->accesses.size());
-    task.worker = worker;
-    task.priority = options.priority;
-    task.name = std::move(options.name);
-    return task.function;
+    return record_task(static_cast<std::uint32_t>(recording_->accesses.size()), worker, std::move(options));
   }
   next_ = &task_of(submitted_ + 1);
   if (!next_->ended()) wait_for_room();
@@ -195,8 +198,36 @@ void SequenceCore::end() {
 
 /// A function may throw when it is moved to its place, and the body catch that.
 void SequenceCore::drop_unfinished() {
+  if (recording_->tasks.size() == recorded_) return;
   recording_->tasks.resize(recorded_);
-  recording_->accesses.resize(recorded_ == 0 ? 0 : recording_->tasks.back().accesses);
+  if (expected_ == nullptr) recording_->accesses.resize(recorded_ == 0 ? 0 : recording_->tasks.back().accesses);
+}
+
+TaskFunction& SequenceCore::record_task(std::uint32_t accesses, int worker, TaskOptions&& options) {
+  Body::Task& task = recording_->tasks.emplace_back();
+  task.accesses = accesses;
+  task.worker = worker;
+  task.given_worker = options.worker;
+  task.priority = options.priority;
+  task.name = std::move(options.name);
+  return task.function;
+}
+
+/// Whether the next task of a body is as in the body that is expected: then it needs no other check. (Its data exists if
+/// the data of the launch does, which is checked.)
+bool SequenceCore::is_expected(std::span<const Access> accesses, const Access* also,
+                               const TaskOptions& options) const noexcept {
+  if (also != nullptr || accesses.empty() || !reductions_.empty() || recorded_ == expected_->tasks.size()) return false;
+  const auto same = [](const Access& a, const Access& b) { return a.id == b.id && a.mode == b.mode; };
+  return options.worker == expected_->tasks[recorded_].given_worker &&
+         std::ranges::equal(accesses, expected_->accesses_of(recorded_), same);
+}
+
+/// The tasks up to here are those that were expected.
+void SequenceCore::expect_no_more() {
+  const auto end = recorded_ == 0 ? 0 : expected_->tasks[recorded_ - 1].accesses;
+  recording_->accesses.assign(expected_->accesses.begin(), expected_->accesses.begin() + end);
+  expected_ = nullptr;
 }
 
 void SequenceCore::run(WindowTask& node) {
@@ -330,10 +361,12 @@ void SequenceCore::wait_for_flow() {
 void SequenceCore::stop_launches() noexcept {
   const auto none = [this] { return launched_.load(std::memory_order_acquire) == 0; };
   if (none()) return;
-  for (const auto& loop : loops_) loop->stop();
-  for (const auto& [id, traced] : traces_)
-    for (const Traced& one : traced)
+  const auto stop = [](const std::vector<Traced>& shapes) {
+    for (const Traced& one : shapes)
       if (one.compiled) one.compiled->stop();
+  };
+  stop(loops_);
+  for (const auto& [id, shapes] : traces_) stop(shapes);
   while (!none()) {
     try {
       runtime_.work_until(none);
@@ -352,7 +385,6 @@ void SequenceCore::forget_all() noexcept {
   for (auto& [index, lock] : locks_) lock.clear();
   dependences_.clear();
   reductions_.clear();
-  loops_.clear();
   failed_.store(false);
 }
 
@@ -378,20 +410,27 @@ void SequenceCore::wait(const Access& data) {
 
 // -- loops and traces
 
-std::shared_ptr<Body> SequenceCore::record(const std::function<void()>& body) {
+std::shared_ptr<Body> SequenceCore::record(const std::vector<Traced>& known, const std::function<void()>& body) {
   check_no_task();
   check_not_recording("a loop or a trace");
   close_reductions();
   recording_ = std::make_shared<Body>();
   recorded_ = 0;
+  if (!known.empty()) {
+    expected_ = &known.back().shape;
+    recording_->tasks.reserve(expected_->tasks.size());
+  }
   const int next_home = std::exchange(next_home_, 0);  // the same in each call
   try {
     body();
     drop_unfinished();
     close_reductions();
+    as_expected_ = expected_ != nullptr && recorded_ == expected_->tasks.size();
+    if (expected_ != nullptr) expect_no_more();
   } catch (...) {
     reductions_.clear();
     recording_.reset();
+    expected_ = nullptr;
     next_home_ = next_home;
     throw;
   }
@@ -437,32 +476,46 @@ void SequenceCore::launch(const std::shared_ptr<CompiledBody>& compiled, std::sh
 void SequenceCore::loop(std::int64_t iterations, const std::function<void()>& body, const std::string& name) {
   if (iterations < 0)
     throw_usage({name_, ": ", name, ": iterations is ", std::to_string(iterations), ", allowed are 0 and more"});
-  const auto found = record(body);
+  const auto found = record(loops_, body);
   if (iterations == 0 || found->tasks.empty()) return;
-  std::erase_if(loops_, [](const auto& one) { return one.use_count() == 1; });  // have ended
-  loops_.push_back(std::make_shared<CompiledBody>(runtime_, registry_, *found, true, name));
-  ++statistics.compiled;
-  launch(loops_.back(), found, iterations, name);
+  launch(compiled(known(loops_, *found), *found, true, name), found, iterations, name);
 }
 
 void SequenceCore::trace(std::uint64_t id, const std::function<void()>& body, const std::string& name) {
-  constexpr std::size_t most_shapes = 8;
-  const auto found = record(body);
-  if (found->tasks.empty()) return;
   auto& shapes = traces_[id];
-  auto shape = std::ranges::find_if(shapes, [&](const Traced& one) { return one.shape.alike(*found); });
-  if (shape == shapes.end()) {
-    if (shapes.size() == most_shapes) shapes.erase(shapes.begin());  // the oldest
-    shapes.push_back({found->shape(), nullptr});
+  const auto found = record(shapes, body);
+  if (found->tasks.empty()) return;
+  Traced& shape = known(shapes, *found);
+  if (!std::exchange(shape.seen, true)) {
     ++statistics.analysed;
     return give(*found);
   }
-  if (!shape->compiled) {
-    shape->compiled = std::make_shared<CompiledBody>(runtime_, registry_, *found, false, name);
+  ++statistics.replayed;
+  launch(compiled(shape, *found, false, name), found, 1, name);
+}
+
+Traced& SequenceCore::known(std::vector<Traced>& shapes, const Body& body) {
+  constexpr std::size_t most_shapes = 8;
+  if (as_expected_) return shapes.back();
+  const auto found = std::ranges::find_if(shapes, [&](const Traced& one) { return one.shape.alike(body); });
+  if (found != shapes.end()) {
+    std::rotate(found, found + 1, shapes.end());  // it is expected the next time
+    return shapes.back();
+  }
+  if (shapes.size() >= most_shapes) {
+    const auto ended = std::ranges::find_if(shapes, [](const Traced& one) { return one.compiled.use_count() <= 1; });
+    if (ended != shapes.end()) shapes.erase(ended);  // those that run must be found, to be stopped
+  }
+  return shapes.emplace_back(Traced{body.shape(), nullptr});
+}
+
+const std::shared_ptr<CompiledBody>& SequenceCore::compiled(Traced& shape, const Body& body, bool repeats,
+                                                            const std::string& name) {
+  if (!shape.compiled) {
+    shape.compiled = std::make_shared<CompiledBody>(runtime_, registry_, body, repeats, name);
     ++statistics.compiled;
   }
-  ++statistics.replayed;
-  launch(shape->compiled, found, 1, name);
+  return shape.compiled;
 }
 
 }  // namespace taskgrain::rt::detail

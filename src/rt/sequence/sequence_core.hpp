@@ -101,9 +101,18 @@ class SequenceCore {
   void ready(const WindowTask& node) { flow_.fulfill(key_of(node)); }
 
   void drop_unfinished();
-  std::shared_ptr<Body> record(const std::function<void()>& body);
+  /// \param accesses  where its accesses end
+  TaskFunction& record_task(std::uint32_t accesses, int worker, TaskOptions&& options);
+  bool is_expected(std::span<const Access> accesses, const Access* also, const TaskOptions& options) const noexcept;
+  void expect_no_more();
+  /// \param known  the last of these is expected
+  std::shared_ptr<Body> record(const std::vector<Traced>& known, const std::function<void()>& body);
   /// Gives a recorded body, task by task.
   void give(Body& body);
+  /// The one that is like the body that was recorded last; if there is none, a new one, in place of the one that was not
+  /// used for longest where there are many. From then on it is the last.
+  Traced& known(std::vector<Traced>& shapes, const Body& body);
+  const std::shared_ptr<CompiledBody>& compiled(Traced& shape, const Body& body, bool repeats, const std::string& name);
   /// Gives one task that launches a compiled body.
   void launch(const std::shared_ptr<CompiledBody>& compiled, std::shared_ptr<Body> body, std::int64_t iterations,
               std::string name);
@@ -138,7 +147,10 @@ class SequenceCore {
 
   std::shared_ptr<Body> recording_;  // null: no body is recorded
   std::size_t recorded_ = 0;         // tasks of it that have their functions
-  std::vector<std::shared_ptr<CompiledBody>> loops_;
+  /// What its tasks have been so far: while this is set, it has no accesses of its own. Null: they differ from all.
+  const Body* expected_ = nullptr;
+  bool as_expected_ = false;  // the last body that was recorded, all of it
+  std::vector<Traced> loops_;
   std::map<std::uint64_t, std::vector<Traced>> traces_;
   Taskflow<Key, Tasks> flow_;  // last: it ends first
 };

@@ -36,12 +36,17 @@ class Action {
       call_ = [](void* bytes, const Turn& turn) { (**static_cast<F**>(bytes))(turn); };
     }
   }
+  using Call = void (*)(void* bytes, const Turn& turn);
+  static constexpr std::size_t room = 32;
+  /// \param bytes  as many as there is room for
+  Action(Call call, const void* bytes) noexcept : call_(call) { std::memcpy(bytes_, bytes, room); }
+
   void operator()(const Turn& turn) { call_(bytes_, turn); }
   explicit operator bool() const noexcept { return call_ != nullptr; }
 
  private:
-  void (*call_)(void* bytes, const Turn& turn) = nullptr;
-  alignas(void*) std::byte bytes_[32];
+  Call call_ = nullptr;
+  alignas(void*) std::byte bytes_[room];
 };
 
 /// The start of an asynchronous task, and what the runtime does with its events, without their type.

@@ -8,6 +8,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "taskgrain/rt/detail/graph_node.hpp"
 #include "taskgrain/rt/task_graph.hpp"
 
 namespace taskgrain::rt::detail {
@@ -50,6 +51,13 @@ class TaskFunction {
   }
   /// \pre it is set
   void operator()(const Turn& turn) { kind_->call(bytes_, turn); }
+  /// A copy of a small function, or a call of this one, which stays in its place.
+  /// \pre it is set
+  Action action() const noexcept {
+    if (kind_->copied) return {kind_->call, bytes_};
+    const void* pointer[Action::room / sizeof(void*)] = {bytes_};
+    return {kind_->call_at, pointer};
+  }
   void reset() noexcept {
     if (const Kind* const kind = std::exchange(kind_, nullptr)) kind->destroy(bytes_);
   }
@@ -61,17 +69,21 @@ class TaskFunction {
       sizeof(F) <= room && alignof(F) <= alignof(std::max_align_t) && std::is_nothrow_move_constructible_v<F>;
 
   struct Kind {
-    void (*call)(std::byte* bytes, const Turn& turn);
+    bool copied;  // an Action has a copy
+    Action::Call call;
+    Action::Call call_at;                                   // of a pointer to the bytes
     void (*move)(std::byte* from, std::byte* to) noexcept;  // and destroys what it has moved from
     void (*destroy)(std::byte* bytes) noexcept;
   };
   template <typename F>
-  static F& as(std::byte* bytes) noexcept {
-    return *std::launder(reinterpret_cast<F*>(bytes));
+  static F& as(void* bytes) noexcept {
+    return *std::launder(static_cast<F*>(bytes));
   }
   template <typename F>
   static constexpr Kind kind_of = {
-      [](std::byte* bytes, const Turn& turn) { call_with(turn, as<F>(bytes)); },
+      std::is_trivially_copyable_v<F> && sizeof(F) <= Action::room && alignof(F) <= alignof(void*),
+      [](void* bytes, const Turn& turn) { call_with(turn, as<F>(bytes)); },
+      [](void* pointer, const Turn& turn) { call_with(turn, as<F>(*static_cast<void**>(pointer))); },
       [](std::byte* from, std::byte* to) noexcept {
         new (to) F(std::move(as<F>(from)));
         as<F>(from).~F();
@@ -80,7 +92,9 @@ class TaskFunction {
   };
   template <typename F>
   static constexpr Kind kind_of_box = {
-      [](std::byte* bytes, const Turn& turn) { call_with(turn, *as<F*>(bytes)); },
+      false,
+      [](void* bytes, const Turn& turn) { call_with(turn, *as<F*>(bytes)); },
+      [](void* pointer, const Turn& turn) { call_with(turn, *as<F*>(*static_cast<void**>(pointer))); },
       [](std::byte* from, std::byte* to) noexcept { new (to) F*(as<F*>(from)); },
       [](std::byte* bytes) noexcept { delete as<F*>(bytes); },
   };

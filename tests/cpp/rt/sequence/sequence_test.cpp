@@ -265,6 +265,36 @@ TEST_F(RtSequence, ABodyOfAnotherShapeIsAnalysed) {
   EXPECT_EQ(sequence_.statistics().compiled, 4U);
 }
 
+TEST_F(RtSequence, ALoopOfAKnownShapeIsNotCompiledAgainAndRunsItsOwnFunctions) {
+  std::vector<int> x(2);
+  const Data a = sequence_.data(x[0]), b = sequence_.data(x[1]);
+  const auto large = std::make_shared<int>(1);  // its function lies beside the graph, the other in it
+  for (int k = 1; k <= 5; ++k) {
+    sequence_.loop(3, [&] {
+      sequence_.task({read_write(a)}, [&x, k] { x[0] += k; });
+      sequence_.task({read_write(b)}, [&x, k, large] { x[1] += k * *large; });
+    });
+  }
+  sequence_.wait();
+  EXPECT_EQ(x, std::vector({45, 45}));
+  EXPECT_EQ(sequence_.statistics().compiled, 1U);
+  EXPECT_EQ(large.use_count(), 1);
+}
+
+TEST_F(RtSequence, ManyLoopsOfDifferentShapesThatRunAreAllEndedByAFailure) {
+  std::vector<int> x(12);
+  std::vector<Data> of_x;
+  for (int& one : x) of_x.push_back(sequence_.data(one));
+  for (std::size_t k = 0; k < x.size(); ++k)
+    sequence_.loop(std::int64_t{1} << 40, [&] { sequence_.task({read_write(of_x[k])}, [&x, k] { ++x[k]; }); });
+  sequence_.task({}, [] { throw std::runtime_error("no flux"); });
+  EXPECT_THROW(sequence_.wait(), TaskFailed);
+  const std::vector<int> after = x;
+  sequence_.loop(2, [&] { sequence_.task({read_write(of_x[0])}, [&x] { ++x[0]; }); });
+  sequence_.wait();
+  EXPECT_EQ(x[0], after[0] + 2);
+}
+
 TEST_F(RtSequence, ResultsInATraceAreThoseOfTheirCall) {
   std::vector<Future<int>> results;
   for (int k = 0; k < 10; ++k)
