@@ -251,6 +251,7 @@ class Sequence {
     std::size_t replayed = 0;  ///< calls of `trace` that ran in a graph
     std::size_t analysed = 0;  ///< calls whose dependences were inferred one by one
     std::size_t compiled = 0;  ///< graphs, of loops too
+    std::size_t launched = 0;  ///< launches of these; calls of a trace one after the other may be one
   };
   const TraceStatistics& statistics() const noexcept;
 

@@ -45,9 +45,9 @@ class GraphActors : public Handler, public std::enable_shared_from_this<GraphAct
 
   /// Calls `each(node, action)` for each task of the host. \pre no launch runs
   virtual void each_action(const std::function<void(std::uint32_t node, Action& action)>& each) = 0;
-  /// From now on, a task that throws is told to `function(node)`, with the exception that is being handled, and not
-  /// to the waits of the runtime. It cancels the launch. \pre no launch runs
-  void tell_failures(std::function<void(std::uint32_t node)> function) { on_failure_ = std::move(function); }
+  /// From now on, a task that throws is told to `function(node, iteration of the launch)`, with the exception that is
+  /// being handled, and not to the waits of the runtime. It cancels the launch. \pre no launch runs
+  void tell_failures(std::function<void(std::uint32_t, std::int64_t)> function) { on_failure_ = std::move(function); }
 
   // -- for asynchronous tasks in flight
 
@@ -56,7 +56,7 @@ class GraphActors : public Handler, public std::enable_shared_from_this<GraphAct
   /// A task throws, with the exception that is being handled.
   /// \param iteration  over all launches
   void fail(std::uint32_t node, std::int64_t iteration) noexcept {
-    on_failure_ ? on_failure_(node) : engine_.fail(*this, task_text(node, iteration));
+    on_failure_ ? on_failure_(node, iteration - begin_) : engine_.fail(*this, task_text(node, iteration));
   }
 
   // -- Handler
@@ -154,7 +154,7 @@ class GraphActors : public Handler, public std::enable_shared_from_this<GraphAct
 
   std::atomic<bool> cancelled_{
       false};  // across ranks: they have stopped at different iterations, so it cannot be launched again
-  std::function<void(std::uint32_t node)> on_failure_;  // null: the engine has the failures
+  std::function<void(std::uint32_t, std::int64_t)> on_failure_;  // null: the engine has the failures
   const std::int64_t most_;                // iterations of all launches: counters of actors reach iterations · nodes
   const std::unique_ptr<Share[]> shares_;  // by worker
   Counts outside_;

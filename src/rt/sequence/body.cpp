@@ -30,11 +30,11 @@ Body Body::shape() const {
   return shape;
 }
 
-CompiledBody::CompiledBody(Runtime& runtime, std::shared_ptr<DataRegistry> registry, const Body& body, bool repeats,
+CompiledBody::CompiledBody(Runtime& runtime, std::shared_ptr<DataRegistry> registry, const Body& body,
                            const std::string& name)
     : registry_(std::move(registry)), order_(registry_->add({}, name, 0)),
-      graph_(runtime, graph_of(*registry_, body, repeats, name)) {
-  graph_.actors_->tell_failures([this](std::uint32_t task) { fail(task); });
+      graph_(runtime, graph_of(*registry_, body, name)) {
+  graph_.actors_->tell_failures([this](std::uint32_t task, std::int64_t iteration) { fail(task, iteration); });
   std::map<std::uint64_t, Use> uses;
   for (std::size_t at = 0; at < body.accesses.size(); ++at) {
     const Access& access = body.accesses[at];
@@ -44,8 +44,7 @@ CompiledBody::CompiledBody(Runtime& runtime, std::shared_ptr<DataRegistry> regis
   for (const auto& [id, use] : uses) uses_.push_back({use.at, use.mode == Mode::read ? Mode::read : Mode::read_write});
 }
 
-TaskGraph CompiledBody::graph_of(const DataRegistry& registry, const Body& body, bool repeats,
-                                 const std::string& name) {
+TaskGraph CompiledBody::graph_of(const DataRegistry& registry, const Body& body, const std::string& name) {
   TaskGraph graph(name);
   std::vector<TaskGraph::Node> nodes;
   for (const Body::Task& task : body.tasks)  // each launch brings the functions
@@ -56,7 +55,7 @@ TaskGraph CompiledBody::graph_of(const DataRegistry& registry, const Body& body,
   // The second pass finds the edges from one iteration to the next. Edges over more iterations follow from these,
   // because each iteration uses the same data in the same way.
   const std::uint64_t tasks = nodes.size();
-  for (std::uint64_t number = 0; number < (repeats ? 2 * tasks : tasks); ++number) {
+  for (std::uint64_t number = 0; number < 2 * tasks; ++number) {
     const std::size_t k = number % tasks;
     const auto of = body.accesses_of(k);
     accesses.assign(of.begin(), of.end());
@@ -82,21 +81,24 @@ std::vector<Access> CompiledBody::accesses(const Body& of) const {
   return found;
 }
 
-CompiledGraph::Launch CompiledBody::launch(std::shared_ptr<Body> body, std::int64_t iterations) {
-  body_ = std::move(body);
+CompiledGraph::Launch CompiledBody::launch(std::vector<std::shared_ptr<Body>> bodies, std::int64_t iterations) {
+  bodies_ = std::move(bodies);
   failed_.store(false, std::memory_order_relaxed);
   failure_ = nullptr;
-  graph_.actors_->each_action(
-      [this](std::uint32_t task, Action& action) { action = body_->tasks[task].function.action(); });
   CompiledGraph::LaunchOptions options;
   options.iterations = iterations;
+  std::vector<std::shared_ptr<void>> none;
+  graph_.actors_->each_action([&](std::uint32_t task, Action& action) {
+    action = bodies_.size() == 1 ? bodies_[0]->tasks[task].function.action() : Action(OfIteration{this, task}, none);
+  });
+  if (bodies_.size() > 1) options.iterations = static_cast<std::int64_t>(bodies_.size());
   return graph_.launch(std::move(options));
 }
 
-void CompiledBody::fail(std::size_t task) noexcept {
+void CompiledBody::fail(std::size_t task, std::int64_t iteration) noexcept {
   if (failed_.exchange(true)) return;
   const auto failed = [&](const char* message) {
-    const std::string& name = body_->tasks[task].name;
+    const std::string& name = bodies_[bodies_.size() == 1 ? 0 : static_cast<std::size_t>(iteration)]->tasks[task].name;
     failure_ = std::make_exception_ptr(TaskFailed(name.empty() ? "task " + std::to_string(task) : name, message));
   };
   try {

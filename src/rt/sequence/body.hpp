@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -37,31 +38,39 @@ struct Body {
   Body shape() const;
 };
 
-/// A body as a graph. It is launched with one body after the other, all alike.
+/// A body as a graph, which may repeat itself. It is launched with other bodies that are like it.
 class CompiledBody {
  public:
-  /// \param repeats  whether an iteration may follow another
-  CompiledBody(Runtime& runtime, std::shared_ptr<DataRegistry> registry, const Body& body, bool repeats,
-               const std::string& name);
+  CompiledBody(Runtime& runtime, std::shared_ptr<DataRegistry> registry, const Body& body, const std::string& name);
   ~CompiledBody() { registry_->release(order_); }
   CompiledBody(const CompiledBody&) = delete;
   CompiledBody& operator=(const CompiledBody&) = delete;
 
   /// All that a body uses, once; and a token, so that one launch comes after the other.
   std::vector<Access> accesses(const Body& of) const;
+  /// \param bodies  one, which runs so many times; or several, one after the other, once each
   /// \pre the launch before has ended
-  CompiledGraph::Launch launch(std::shared_ptr<Body> body, std::int64_t iterations);
+  CompiledGraph::Launch launch(std::vector<std::shared_ptr<Body>> bodies, std::int64_t iterations);
   /// What the first task that failed has thrown; null if none did.
   /// \pre the launch has ended
   std::exception_ptr failure() const noexcept { return failure_; }
   /// Ends the launch that runs, if one does. From any thread.
   void stop() noexcept { graph_.cancel(); }
   /// Destroys the functions of the last launch. \pre it has ended
-  void release() noexcept { body_.reset(); }
+  void release() noexcept { bodies_.clear(); }
 
  private:
-  void fail(std::size_t task) noexcept;
-  static TaskGraph graph_of(const DataRegistry& registry, const Body& body, bool repeats, const std::string& name);
+  /// What a record calls where each iteration has its own function.
+  struct OfIteration {
+    const CompiledBody* own;
+    std::size_t task;
+    void operator()(const Turn& turn) const {
+      own->bodies_[static_cast<std::size_t>(turn.iteration)]->tasks[task].function({0, turn.worker, turn.overall});
+    }
+  };
+
+  void fail(std::size_t task, std::int64_t iteration) noexcept;
+  static TaskGraph graph_of(const DataRegistry& registry, const Body& body, const std::string& name);
 
   const std::shared_ptr<DataRegistry> registry_;
   const std::uint32_t order_;
@@ -70,10 +79,17 @@ class CompiledBody {
     Mode mode;
   };
   std::vector<Use> uses_;
-  std::shared_ptr<Body> body_;  // that runs
+  std::vector<std::shared_ptr<Body>> bodies_;  // that run
   std::atomic<bool> failed_{false};
   std::exception_ptr failure_;  // by the worker that has set failed_
   CompiledGraph graph_;
+};
+
+/// Calls of a trace that follow each other: those that come before it starts join the launch.
+struct TraceLaunch {
+  const std::shared_ptr<CompiledBody> compiled;
+  std::mutex mutex;                           // protects the members below
+  std::vector<std::shared_ptr<Body>> bodies;  // of the calls; empty once it has started
 };
 
 /// A body that `loop` or `trace` was given.

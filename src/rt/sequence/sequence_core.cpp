@@ -454,10 +454,18 @@ void SequenceCore::launch(const std::shared_ptr<CompiledBody>& compiled, std::sh
                           std::int64_t iterations, std::string name) {
   TaskFunction& place = begin(compiled->accesses(*body), nullptr, {.name = std::move(name)});
   next_->launches = true;
-  place.emplace([this, &node = *next_, compiled, body = std::move(body), iterations]() mutable {
-    const Event done = compiled->launch(std::move(body), iterations).done;
+  const std::shared_ptr<TraceLaunch> given(new TraceLaunch{compiled, {}, {}});
+  given->bodies.push_back(std::move(body));
+  place.emplace([this, &node = *next_, given, iterations] {
+    std::vector<std::shared_ptr<Body>> bodies;
+    {
+      const std::lock_guard lock(given->mutex);
+      bodies.swap(given->bodies);
+    }
+    CompiledBody* const compiled = given->compiled.get();
+    const Event done = compiled->launch(std::move(bodies), iterations).done;
     launched_.fetch_add(1, std::memory_order_relaxed);
-    done.then([this, &node, &runtime = runtime_, compiled = compiled.get(), done] {
+    done.then([this, &node, &runtime = runtime_, compiled, done] {
       node.failure = compiled->failure() ? compiled->failure() : done.failure();
       compiled->release();
       ++node.attempt;
@@ -471,6 +479,20 @@ void SequenceCore::launch(const std::shared_ptr<CompiledBody>& compiled, std::sh
     });
   });
   end();
+  ++statistics.launched;
+  last_launch_ = given;
+  last_launch_number_ = submitted_;
+}
+
+bool SequenceCore::join(const CompiledBody& compiled, const std::shared_ptr<Body>& body) {
+  constexpr std::size_t most_calls = 16;  // bounds the memory of what waits
+  const auto last = last_launch_.lock();
+  if (!last || last_launch_number_ != submitted_ || last->compiled.get() != &compiled) return false;
+  if (!body->results.empty()) return false;  // which the task of the launch writes
+  const std::lock_guard lock(last->mutex);
+  if (last->bodies.empty() || last->bodies.size() == most_calls) return false;
+  last->bodies.push_back(body);
+  return true;
 }
 
 void SequenceCore::loop(std::int64_t iterations, const std::function<void()>& body, const std::string& name) {
@@ -478,7 +500,7 @@ void SequenceCore::loop(std::int64_t iterations, const std::function<void()>& bo
     throw_usage({name_, ": ", name, ": iterations is ", std::to_string(iterations), ", allowed are 0 and more"});
   const auto found = record(loops_, body);
   if (iterations == 0 || found->tasks.empty()) return;
-  launch(compiled(known(loops_, *found), *found, true, name), found, iterations, name);
+  launch(compiled(known(loops_, *found), *found, name), found, iterations, name);
 }
 
 void SequenceCore::trace(std::uint64_t id, const std::function<void()>& body, const std::string& name) {
@@ -491,7 +513,8 @@ void SequenceCore::trace(std::uint64_t id, const std::function<void()>& body, co
     return give(*found);
   }
   ++statistics.replayed;
-  launch(compiled(shape, *found, false, name), found, 1, name);
+  const auto& graph = compiled(shape, *found, name);
+  if (!join(*graph, found)) launch(graph, found, 1, name);
 }
 
 Traced& SequenceCore::known(std::vector<Traced>& shapes, const Body& body) {
@@ -509,10 +532,9 @@ Traced& SequenceCore::known(std::vector<Traced>& shapes, const Body& body) {
   return shapes.emplace_back(Traced{body.shape(), nullptr});
 }
 
-const std::shared_ptr<CompiledBody>& SequenceCore::compiled(Traced& shape, const Body& body, bool repeats,
-                                                            const std::string& name) {
+const std::shared_ptr<CompiledBody>& SequenceCore::compiled(Traced& shape, const Body& body, const std::string& name) {
   if (!shape.compiled) {
-    shape.compiled = std::make_shared<CompiledBody>(runtime_, registry_, body, repeats, name);
+    shape.compiled = std::make_shared<CompiledBody>(runtime_, registry_, body, name);
     ++statistics.compiled;
   }
   return shape.compiled;

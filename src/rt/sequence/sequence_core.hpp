@@ -112,7 +112,9 @@ class SequenceCore {
   /// The one that is like the body that was recorded last; if there is none, a new one, in place of the one that was not
   /// used for longest where there are many. From then on it is the last.
   Traced& known(std::vector<Traced>& shapes, const Body& body);
-  const std::shared_ptr<CompiledBody>& compiled(Traced& shape, const Body& body, bool repeats, const std::string& name);
+  const std::shared_ptr<CompiledBody>& compiled(Traced& shape, const Body& body, const std::string& name);
+  /// Whether it joins the launch that was given last.
+  bool join(const CompiledBody& compiled, const std::shared_ptr<Body>& body);
   /// Gives one task that launches a compiled body.
   void launch(const std::shared_ptr<CompiledBody>& compiled, std::shared_ptr<Body> body, std::int64_t iterations,
               std::string name);
@@ -149,7 +151,9 @@ class SequenceCore {
   std::size_t recorded_ = 0;         // tasks of it that have their functions
   /// What its tasks have been so far: while this is set, it has no accesses of its own. Null: they differ from all.
   const Body* expected_ = nullptr;
-  bool as_expected_ = false;  // the last body that was recorded, all of it
+  bool as_expected_ = false;                // the last body that was recorded, all of it
+  std::weak_ptr<TraceLaunch> last_launch_;  // of a trace
+  std::uint64_t last_launch_number_ = 0;    // its task
   std::vector<Traced> loops_;
   std::map<std::uint64_t, std::vector<Traced>> traces_;
   Taskflow<Key, Tasks> flow_;  // last: it ends first

@@ -295,6 +295,67 @@ TEST_F(RtSequence, ManyLoopsOfDifferentShapesThatRunAreAllEndedByAFailure) {
   EXPECT_EQ(x[0], after[0] + 2);
 }
 
+TEST_F(RtSequence, CallsOfATraceFollowEachOtherWithoutABarrier) {
+  std::atomic<int> ahead{0};
+  std::atomic<bool> go{false};
+  int behind = 0, seen = 0;
+  const Data a = sequence_.data(ahead), b = sequence_.data(behind);
+  const auto call = [&](int k) {
+    sequence_.trace(1, [&, k] {
+      sequence_.task({read_write(a)}, [&] { ++ahead; }, {.worker = 1});
+      const auto wait = [&, k] {
+        for (int n = 0; k == 1 && ahead < 5 && n < 5000; ++n) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        if (k == 1) seen = ahead;
+        ++behind;
+      };
+      sequence_.task({read_write(b)}, wait, {.worker = 0});
+    });
+  };
+  call(0);
+  sequence_.wait();
+  sequence_.task({write(a), write(b)}, [&] { go.wait(false); }, {.worker = 1});
+  for (int k = 1; k < 5; ++k) call(k);
+  go = true;
+  go.notify_all();
+  sequence_.wait();
+  EXPECT_EQ(seen, 5) << "while the second call was not over";
+  EXPECT_EQ(behind, 5);
+  EXPECT_EQ(sequence_.statistics().replayed, 4U);
+  EXPECT_EQ(sequence_.statistics().launched, 1U);
+}
+
+TEST_F(RtSequence, ATaskOfAJoinedCallThatThrowsHasItsOwnName) {
+  std::atomic<bool> go{false};
+  int x = 0;
+  const Data of_x = sequence_.data(x);
+  const auto call = [&](int k) {
+    sequence_.trace(1, [&, k] {
+      sequence_.task({read_write(of_x)}, [&, k] { k == 3 ? throw std::runtime_error("three") : ++x; },
+                     {.name = "step " + std::to_string(k)});
+    });
+  };
+  call(0);
+  sequence_.wait();
+  sequence_.task({write(of_x)}, [&] { go.wait(false); }, {.worker = 1});
+  for (int k = 1; k < 40; ++k) call(k);
+  go = true;
+  go.notify_all();
+  EXPECT_THAT(
+      [&] {
+        try {
+          sequence_.wait();
+        } catch (const TaskFailed& error) {
+          return std::string(error.what());
+        }
+        return std::string();
+      }(),
+      HasSubstr("step 3 failed: three"));
+  EXPECT_EQ(x, 3);
+  for (int k = 10; k < 12; ++k) call(k);
+  sequence_.wait();
+  EXPECT_EQ(x, 5);
+}
+
 TEST_F(RtSequence, ResultsInATraceAreThoseOfTheirCall) {
   std::vector<Future<int>> results;
   for (int k = 0; k < 10; ++k)
