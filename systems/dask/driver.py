@@ -42,7 +42,7 @@ class Dask(ProcessSystem):
             silence_logs="ERROR",
         )
         self._client = Client(self._cluster)
-        self.start_elsewhere([sys.executable, WORKERS, self._cluster.scheduler_address])
+        self.start_elsewhere([sys.executable, WORKERS, self._cluster.scheduler_address, "{address}"])
         self.assemble()
         self._executions = 0
 

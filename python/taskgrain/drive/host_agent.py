@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -27,6 +28,7 @@ from taskgrain.machine import facts as machine
 from taskgrain.machine.busy import BusyWatch
 from taskgrain.machine.processes import runs
 from taskgrain.machine.topology import choose_cores, topology
+from taskgrain.system.elsewhere import scratch
 from taskgrain.words.errors import InputError
 from taskgrain.words.quantity import counted
 
@@ -101,7 +103,8 @@ class Agent:
         return found
 
     def _ranks(self, mark: str) -> list[int]:
-        """The processes with the mark: looked for until there are some, and after one has ended."""
+        """The processes with the mark, and those that they started, which may have written their title
+        over it: looked for until there are some, and after one has ended."""
         known = self._found.get(mark)
         if known and all(map(runs, known)):
             return known
@@ -111,6 +114,7 @@ class Agent:
             with contextlib.suppress(OSError), open(f"/proc/{name}/environ", "rb") as file:
                 if wanted in file.read().split(b"\0") and int(name) != own:
                     found.append(int(name))
+        found += set(supervisor.descendants(*found)) - {*found}
         return found
 
     def _signal(self, mark: str, number: signal.Signals) -> None:
@@ -119,7 +123,7 @@ class Agent:
                 os.kill(pid, number)
 
     def _kill(self, mark: str) -> None:
-        """Kills the ranks, and removes what they share in memory."""
+        """Kills the ranks, and removes what they share in memory and keep in files."""
         end = time.monotonic() + _KILLED_SECONDS
         self._found.pop(mark, None)
         left = self._shared.pop(mark, set())
@@ -130,6 +134,7 @@ class Agent:
             self._found[mark] = [pid for pid in pids if runs(pid)]
         self._found.pop(mark, None)
         self._watches.pop(mark, None)
+        shutil.rmtree(scratch(mark), ignore_errors=True)
         for path in left:
             with contextlib.suppress(OSError):
                 os.unlink(path)

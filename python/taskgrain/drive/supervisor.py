@@ -3,9 +3,10 @@
     python -I -S supervisor.py FD SCRATCH CORES COMMAND …
 
 The harness holds the other end of the pipe FD. When that closes, by the harness's wish or because it was
-killed with SIGKILL, every descendant of the command is killed: also ranks in process groups of their own,
-daemons, and stopped processes, none of which would see a closed standard input. That they all stay
-descendants is the work of PR_SET_CHILD_SUBREAPER. The folder SCRATCH, with what they left there, goes last.
+killed with SIGKILL, or when the supervisor is told to terminate, every descendant of the command is killed:
+also ranks in process groups of their own, daemons, and stopped processes, none of which would see a closed
+standard input. That they all stay descendants is the work of PR_SET_CHILD_SUBREAPER. The folder SCRATCH, with
+what they left there, goes last.
 
 It ends with the command's exit code, 128 + n if signal n killed it.
 
@@ -26,8 +27,8 @@ _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 
 
-def descendants(root: int) -> list[int]:
-    """All processes below `root`, nearest first."""
+def descendants(*roots: int) -> list[int]:
+    """All processes below the `roots`, nearest first."""
     children: dict[int, list[int]] = {}
     for name in os.listdir("/proc"):
         if name.isdigit():
@@ -36,7 +37,7 @@ def descendants(root: int) -> list[int]:
                 parent = int(file.read().rpartition(b")")[2].split()[1])
                 children.setdefault(parent, []).append(int(name))
     found: list[int] = []
-    front = [root]
+    front = list(roots)
     while front:
         front = [child for pid in front for child in children.get(pid, [])]
         found += front
@@ -115,6 +116,8 @@ def main() -> int:
     signal.signal(signal.SIGCHLD, lambda *_: None)
     for number in (signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
+    told = list[int]()  # to end, by the launcher that started it on another host
+    signal.signal(signal.SIGTERM, lambda number, _: told.append(number))
 
     child = os.fork()
     if child == 0:
@@ -131,7 +134,7 @@ def main() -> int:
         if wake in ready:
             os.read(wake, 4096)
         code, _ = _reap(child, code)
-        if harness in ready:
+        if harness in ready or told:
             break
     left = shared_memory(descendants(os.getpid()), begin - 1.0)  # ahead of the kernel's coarse clock
     code = _kill_all(child, code)

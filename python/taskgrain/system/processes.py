@@ -9,11 +9,9 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import json
 import os
 import resource
 import secrets
-import socket
 import subprocess
 import threading
 import time
@@ -21,15 +19,12 @@ from collections.abc import Callable, Sequence
 from multiprocessing.connection import Client, Connection, Listener
 from typing import Any
 
-from taskgrain import _core
 from taskgrain._core import Run
+from taskgrain.system import elsewhere
 from taskgrain.system.driver import System, check_memory
 
 _ADDRESS = "TASKGRAIN_DRIVER"
 """Environment variable by which processes find the driver: its socket, and the key to it."""
-_NODES = "TASKGRAIN_NODES"
-"""Environment variable of a driver on several nodes: how to start a command on each of the others, and the
-names and the processors of all."""
 _JOIN_SECONDS = 60.0
 """For worker processes to join."""
 
@@ -105,14 +100,6 @@ class Member:
         return books, _peak_rss_bytes()
 
 
-def address_towards(name: str) -> str:
-    """The address of this node that another one of that name reaches. Nothing is sent."""
-    family, _, _, _, address = socket.getaddrinfo(name, 1, type=socket.SOCK_DGRAM)[0]
-    with socket.socket(family, socket.SOCK_DGRAM) as one:
-        one.connect(address)
-        return str(one.getsockname()[0])
-
-
 _member: Member | None = None
 
 
@@ -133,15 +120,14 @@ class ProcessSystem(System):
     in_one_process = False
 
     def __init__(self) -> None:
-        own = os.uname().nodename
-        given = json.loads(os.environ.get(_NODES) or "{}")
-        nodes = given.get("nodes") or [(own, own, _core.cores())]
-        self._start: list[str] = given.get("start", [])
+        nodes = elsewhere.nodes()
         self._started: subprocess.Popen[bytes] | None = None
         self.cores_of = {name: len(cores) for name, _, cores in nodes}
         """Of each node by its name, this one first: worker processes are numbered node by node."""
         self._slots = [(name, host, core) for name, host, cores in nodes for core in cores]
         """Of each worker process, the node as the user and as itself calls it, and the processor."""
+        self.hosts = [host for _, host, _ in self._slots]
+        """Of each worker process, the node as it calls itself."""
         self.nodes, self.cores = len(nodes), len(self._slots)
         _bind(nodes[0][2])  # what is started from here shares these
         self._members: dict[int, Connection] = {}
@@ -151,7 +137,7 @@ class ProcessSystem(System):
         self._peak_rss_bytes = 0
         self._lock = threading.Lock()
         name, key = f"taskgrain-{secrets.token_hex(8)}", secrets.token_hex(16)
-        self.address = address_towards(nodes[1][0]) if self.nodes > 1 else ""
+        self.address = elsewhere.address()
         """Of this node, for others; empty where there are none."""
         where = (self.address, 0) if self.address else f"\0{name}"
         self._listener = Listener(where, backlog=max(64, self.cores), authkey=bytes.fromhex(key))
@@ -172,9 +158,8 @@ class ProcessSystem(System):
         self._ask("begin", run.request)
 
     def start_elsewhere(self, command: Sequence[str]) -> None:
-        """Starts a command on each of the other nodes, by the launcher."""
-        if self._start:
-            self._started = subprocess.Popen([*self._start, *command], stdin=subprocess.DEVNULL)
+        """Starts a command on each other node, by the launcher; `{address}` in it is that of the node."""
+        self._started = elsewhere.start(command)
 
     def close(self) -> None:
         if self._started:
@@ -185,7 +170,7 @@ class ProcessSystem(System):
         """Recruits until there is a member for each core, and no other. Raises `RuntimeError`, with the nodes
         on which some are missing, if they have not come in a minute."""
         end = time.monotonic() + _JOIN_SECONDS
-        while not self._is_complete():
+        while not self.is_complete():
             ended = self._started.poll() if self._started else None
             if ended is not None or time.monotonic() > end:
                 why = "have not joined" if ended is None else f"did not start (exit code {ended})"
@@ -214,7 +199,7 @@ class ProcessSystem(System):
     def peak_rss_bytes(self) -> int:
         return max(self._peak_rss_bytes, super().peak_rss_bytes())
 
-    def _is_complete(self) -> bool:
+    def is_complete(self) -> bool:
         """Whether the members are those of all cores. Forgets others, which end as they lose the driver."""
         with self._lock:
             # None owes an answer now: one that has something to say has ended.
@@ -238,7 +223,7 @@ class ProcessSystem(System):
             with self._lock:
                 if self._may_lose:  # then the newcomer may be for one that has ended
                     self._dismiss(lambda _, member: member.poll())
-                own = [n for n, (_, where, _) in enumerate(self._slots) if where == host]
+                own = [n for n, where in enumerate(self.hosts) if where == host]
                 if number is None:
                     places = itertools.chain(own, itertools.count(self.cores))
                     number = next(n for n in places if n not in self._members)

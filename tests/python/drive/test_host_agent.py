@@ -48,6 +48,20 @@ def test_it_stops_continues_and_kills_ranks(agent: Agent, rank: subprocess.Popen
     assert rank.wait() == -signal.SIGKILL
 
 
+def test_processes_that_ranks_start_without_the_mark_are_ranks(agent: Agent) -> None:
+    """As those of Ray, which write their title over their environment."""
+    script = "env -i sleep 1000 & echo $!; wait"
+    with subprocess.Popen(
+        ["sh", "-c", script], env={MARK: "two", "PATH": os.defpath}, stdout=subprocess.PIPE
+    ) as it:
+        assert it.stdout is not None
+        started = psutil.Process(int(it.stdout.readline()))
+        wait_until(lambda: started.name() == "sleep")
+        agent.answer({"op": "kill", "mark": "two"})
+        assert it.wait() == -signal.SIGKILL
+        wait_until(lambda: not started.is_running() or started.status() == psutil.STATUS_ZOMBIE)
+
+
 def test_it_measures_the_kernel_alone(agent: Agent) -> None:
     found = agent.answer({"op": "peak", "id": 0, "kernel": KERNEL, "seconds": 0.001, "cores": 1})
     assert found and found["event"] == "peak" and len(found["rates"]) == 1

@@ -103,6 +103,15 @@ def test_when_the_harness_is_gone_every_descendant_is_killed(start: Callable[...
     assert not one.scratch.exists()
 
 
+def test_told_to_terminate_it_kills_every_descendant(start: Callable[..., Supervised]) -> None:
+    one = start("sh", "-c", "setsid sleep 1000 >/dev/null 2>&1 & echo $!; wait")
+    assert one.process.stdout is not None
+    daemon = int(one.process.stdout.readline())
+    one.process.terminate()
+    assert one.finish()[0] == 137
+    assert not psutil.pid_exists(daemon) and not one.scratch.exists()
+
+
 def test_what_the_command_leaves_is_killed_when_it_ends(start: Callable[..., Supervised]) -> None:
     one = start("sh", "-c", "setsid sleep 1000 >/dev/null 2>&1 & echo $!; exit 4")
     code, out, _ = one.finish()
