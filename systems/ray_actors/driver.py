@@ -29,8 +29,7 @@ class RayActors(RaySystem):
 
     def __init__(self) -> None:
         super().__init__()
-        self._actors = [Actor.remote(k, self.cores) for k in range(self.cores)]
-        ray.get([actor.ready.remote() for actor in self._actors])
+        self._actors = self.start_actors(Actor, self.cores)
         self._partitions: list[Partition] = []
 
     def prepare(self, run: Run) -> None:

@@ -41,8 +41,7 @@ class EachTask(RaySystem):
 
     def __init__(self) -> None:
         super().__init__()
-        self._actors = [Actor.remote(k) for k in range(self.cores)]
-        ray.get([actor.ready.remote() for actor in self._actors])
+        self._actors = self.start_actors(Actor)
         self._owners: list[list[int]] = []
 
     def prepare(self, run: Run) -> None:

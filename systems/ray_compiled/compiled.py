@@ -63,8 +63,7 @@ class CompiledSystem(RaySystem):
         self._start()
 
     def _start(self) -> None:
-        self.actors = [self.actor.remote(k, self.cores) for k in range(self.cores)]
-        ray.get([actor.ready.remote() for actor in self.actors])
+        self.actors = self.start_actors(self.actor, self.cores)
 
     def _forget(self) -> None:
         """An actor takes part in one compiled graph at a time."""

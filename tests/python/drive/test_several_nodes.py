@@ -206,13 +206,22 @@ def test_worker_processes_of_all_nodes_join_or_the_error_says_where_they_are_mis
     assert run["error"] == "system" and message in run["message"]
 
 
-def test_dask_has_its_workers_on_all_nodes() -> None:
-    if importlib.util.find_spec("distributed") is None:
-        pytest.skip("there is no Dask")
-    words = ("--system", "dask", "--nodes", "2", "--hosts", "h1,h2", "--steps", "10", "--validate", "full")
-    script = f"{sys.executable} -m taskgrain run {' '.join(words)} --output-bytes 65536 --repeats 1 --json"
-    script += "; for host in h1 h2; do ssh $host 'pgrep -f workers[.]p[y]'; ssh $host ls /dev/shm; done"
-    printed = on_hosts(2, "sh", "-c", script, options=("--cores", "1"))
-    (run,) = json.loads(printed)["runs"]  # and nothing else: no process and no segment is left
-    assert (run.get("error"), run["driver"]["nodes"], run["cores"]) == (None, 2, 2)
-    assert run["executed"] == run["tasks"] == 20
+WITH_WORKERS = {"dask": "distributed", "ray_tasks": "ray", "ray_actors": "ray"}
+"""Systems, and the Python modules that they need."""
+
+
+def test_systems_that_start_their_own_workers_have_them_on_all_nodes() -> None:
+    here = [name for name, module in WITH_WORKERS.items() if importlib.util.find_spec(module)]
+    if not here:
+        pytest.skip(f"there is none of {', '.join(WITH_WORKERS)}")
+    words = ("--system", ",".join(here), "--nodes", "2", "--hosts", "h1,h2", "--steps", "10")
+    script = f"{sys.executable} -m taskgrain run {' '.join(words)} --pattern spread --validate full"
+    script += " --output-bytes 65536 --repeats 1 --json; for host in h1 h2; do ssh $host '"
+    script += "pgrep -f workers[.]p[y]; pgrep ray; pgrep java; ls -d /dev/shm/* /tmp/taskgrain*'"
+    script += "; done 2> /dev/null; true"
+    runs = json.loads(on_hosts(2, "sh", "-c", script, options=("--cores", "1")))["runs"]
+    # And nothing else is printed: no process, no segment and no file is left.
+    assert [(run["system"], run.get("error"), run["driver"]["nodes"], run["cores"]) for run in runs] == [
+        (name, None, 2, 2) for name in here
+    ]
+    assert all(run["executed"] == run["tasks"] == 20 for run in runs)

@@ -71,7 +71,8 @@ BY_HAND = {
     ),
     "ray_tasks": (
         {"driver.py": 38},
-        "remote num_cpus retry_exceptions get ObjectRef __version__ init include_dashboard "
+        "remote num_cpus resources options retry_exceptions get wait ObjectRef __version__ init include_dashboard "
+        "get_runtime_context gcs_address _node_ip_address "
         "object_store_memory log_to_driver logging_level _system_config _temp_dir shutdown",
     ),
     "spark": (
@@ -130,8 +131,8 @@ _LIBRARIES = {
     ),
     "Python's library, and numpy's": (
         "Barrier CDLL argtypes bit_length c_int c_void_p cpu_count difference_update environ executable "
-        "frombuffer gettempdir items local map mkdtemp parents path pathsep popleft rmtree sched_setaffinity "
-        "setdefault sleep suppress uint8 union update values wait with_name "
+        "frombuffer gettempdir items local map mkdtemp parents path pathsep popleft rmtree rpartition "
+        "sched_setaffinity setdefault sleep suppress uint8 union update values wait with_name "
     ),
     "Scala's library, and Java's": (
         "MaxValue SortedSet asInstanceOf box clone current deleteQuietly distinct env err exit fill "
@@ -152,8 +153,8 @@ _LIBRARIES = {
         "Unsupported add address after assemble before bindingOfThisThread binding_of_this_thread "
         "book_failure context contexts cores cores_of dag dependence_set dependence_sets deps distribute "
         "drive each_after_by_core each_before executePoint execute_point far_before firstPoint graph graphs "
-        "index inputs kernel lastPoint most_steps output outputBytes output_bytes owner period "
-        "pinThisProcess pinThisThread pin_this_thread point points representatives reverseDeps "
+        "hosts index inputs is_complete kernel lastPoint most_steps output outputBytes output_bytes owner period "
+        "pinThisProcess pinThisThread pin_this_thread point points ready representatives reverseDeps "
         "reverse_deps roots shared spec start_elsewhere steps taskgrain_enter tasks uniform width "
     ),
 }
