@@ -59,6 +59,7 @@ struct Region {
 struct DataOptions {
   int home = -1;       ///< the worker of tasks that write it; -1: the next one in turn
   std::string name{};  ///< for errors; empty: its number
+  int rank = -1;       ///< whose tasks write it, and whose initial value counts; -1: all have the same
 };
 
 /// One use of data by a task; `read`, `write`, `read_write` and `commutative` make it.
@@ -126,6 +127,7 @@ struct TaskOptions {
   int worker = -1;     ///< that runs it, unless another steals it; -1: the home of the first data that it writes
   int priority = 0;    ///< among the ready tasks of a worker, higher ones run first; not in loops and traces
   std::string name{};  ///< for errors and traces; empty: its number
+  int rank = -1;       ///< that runs it; -1: that of the first data that it writes and that has one, or else reads
 };
 
 struct SequenceOptions {
@@ -143,6 +145,10 @@ class Sequence {
  public:
   /// \throws UsageError  the window is no power of two
   explicit Sequence(Runtime& runtime, SequenceOptions options = {});
+  /// One of all ranks, which make the same data, give the same tasks and wait for the same, in one order. Each has all
+  /// of the memory that tasks of its own use. A task runs on one rank, and reads what the others have written before.
+  /// \throws UsageError  also, the runtime has another communicator
+  Sequence(Runtime& runtime, Communicator& ranks, SequenceOptions options = {});
   /// Waits. It prints an exception that nobody has waited for.
   ~Sequence();
   Sequence(const Sequence&) = delete;
@@ -159,16 +165,17 @@ class Sequence {
     if constexpr (requires { std::data(object), std::size(object); }) {
       static_assert(std::is_lvalue_reference_v<T> || std::ranges::enable_borrowed_range<std::remove_cvref_t<T>>,
                     "the elements must outlive the tasks that use them");
-      return data({{address(std::data(object)), std::size(object) * sizeof(*std::data(object)), 1, 0}}, options);
+      return data({{address(std::data(object)), std::size(object) * sizeof(*std::data(object)), 1, 0}}, options,
+                  as_bytes<decltype(*std::data(object))>);
     } else {
       static_assert(std::is_lvalue_reference_v<T>, "the object must outlive the tasks that use it");
-      return data({{address(&object), sizeof(object), 1, 0}}, options);
+      return data({{address(&object), sizeof(object), 1, 0}}, options, as_bytes<T>);
     }
   }
   /// A block of a matrix. \param stride  elements from one row to the next
   template <typename T>
   Data block(T* first, std::size_t rows, std::size_t columns, std::size_t stride, DataOptions options = {}) {
-    return data({{address(first), columns * sizeof(T), rows, stride * sizeof(T)}}, options);
+    return data({{address(first), columns * sizeof(T), rows, stride * sizeof(T)}}, options, as_bytes<T>);
   }
   /// The union of these, such as a region of a mesh.
   Data together(std::initializer_list<const Data*> parts, DataOptions options = {});
@@ -189,7 +196,7 @@ class Sequence {
       end();
     } else {
       Future<R> future;
-      future.state_->data = result();
+      future.state_->data = result(future.state_, of(future.state_->value), as_bytes<R>);
       const Access result = write(future.state_->data);
       begin(accesses, &result, std::move(options))
           .emplace([state = future.state_, function = std::move(function)](const Turn& turn) mutable {
@@ -219,10 +226,12 @@ class Sequence {
       sum = std::make_shared<Sum>(Sum{target, std::move(operation), {}});
       open_reduction(data, &Sum::type_tag, &target, sum, [sum = sum.get()] { sum->fold(); });
     }
-    const Access part = data.access(Mode::reduce);
-    begin(accesses, &part, std::move(options))
-        .emplace([part = &sum->parts.emplace_back(), function = std::move(function)](const Turn& turn) mutable {
-          part->emplace(detail::call_with(turn, function));
+    const Access access = data.access(Mode::reduce);
+    std::optional<T>& part = sum->parts.emplace_back();
+    add_part(data, sum, of(part), as_bytes<T>);
+    begin(accesses, &access, std::move(options))
+        .emplace([&part, function = std::move(function)](const Turn& turn) mutable {
+          part.emplace(detail::call_with(turn, function));
         });
     end();
   }
@@ -261,7 +270,7 @@ class Sequence {
   /// \throws TaskFailed  a task threw
   /// \throws UsageError  a task calls, or a loop or trace gives its tasks
   void wait();
-  /// Works until the tasks that use the data have ended.
+  /// Works until the tasks that use the data have ended. Across ranks, all have its value then.
   /// \throws as wait
   void wait(const Data& data);
   /// \returns the result, which lives as long as a copy of the future
@@ -280,6 +289,13 @@ class Sequence {
   static std::uintptr_t address(T* pointer) noexcept {
     return reinterpret_cast<std::uintptr_t>(pointer);
   }
+  template <typename T>
+  static detail::Region of(const T& object) noexcept {
+    return {address(&object), sizeof(object), 1, 0};
+  }
+  /// Whether another rank can have its bytes.
+  template <typename T>
+  static constexpr bool as_bytes = std::is_trivially_copyable_v<std::remove_cvref_t<T>>;
   template <typename F>
   using Result = std::remove_cvref_t<decltype(detail::call_with(std::declval<const Turn&>(), std::declval<F&>()))>;
 
@@ -301,12 +317,15 @@ class Sequence {
     }
   };
 
-  Data data(std::initializer_list<detail::Region> regions, const DataOptions& options) {
-    return data(std::span(regions.begin(), regions.size()), options);
+  Data data(std::initializer_list<detail::Region> regions, const DataOptions& options, bool travels = true) {
+    return data(std::span(regions.begin(), regions.size()), options, travels);
   }
-  Data data(std::span<const detail::Region> regions, const DataOptions& options);
-  /// Of a task.
-  Data result();
+  Data data(std::span<const detail::Region> regions, const DataOptions& options, bool travels);
+  Data data(std::uint32_t index);
+  /// Of a task. \param owner  of its memory
+  Data result(const std::shared_ptr<void>& owner, const detail::Region& region, bool travels);
+  /// Across ranks, a part of the open reduction is data.
+  void add_part(const Data& data, const std::shared_ptr<void>& owner, const detail::Region& region, bool travels);
   /// Checks a task, and returns the place for its function. It is given when `end` returns.
   detail::TaskFunction& begin(std::span<const Access> accesses, const Access* also, TaskOptions&& options);
   void end();

@@ -5,6 +5,7 @@
 
 #include "graph/graph_actors.hpp"
 #include "sequence/dependences.hpp"
+#include "taskgrain/rt/communicator.hpp"
 
 namespace taskgrain::rt::detail {
 
@@ -19,53 +20,106 @@ bool Body::alike(const Body& other) const noexcept {
   };
   return tasks.size() == other.tasks.size() && std::ranges::equal(accesses, other.accesses, same) &&
          std::ranges::equal(tasks, other.tasks, [](const Task& a, const Task& b) {
-           return a.accesses == b.accesses && a.worker == b.worker;
+           return a.accesses == b.accesses && a.worker == b.worker && a.rank == b.rank;
          });
 }
 
 Body Body::shape() const {
-  Body shape{{}, accesses, results};
+  Body shape{{}, accesses, results, {}};
   for (const Task& task : tasks)
-    shape.tasks.push_back({{}, task.accesses, task.worker, task.given_worker, task.priority, task.name});
+    shape.tasks.push_back({{}, task.accesses, task.worker, task.given_worker, task.priority, task.name, task.rank});
   return shape;
 }
 
+/// A node, and what it uses.
+struct CompiledBody::Step {
+  TaskGraph::Node node;
+  std::span<const Access> accesses;
+  Access access{};  // instead, of a transfer
+};
+
 CompiledBody::CompiledBody(Runtime& runtime, std::shared_ptr<DataRegistry> registry, const Body& body,
-                           const std::string& name)
-    : registry_(std::move(registry)), order_(registry_->add({}, name, 0)),
-      graph_(runtime, graph_of(*registry_, body, name)) {
-  graph_.actors_->tell_failures([this](std::uint32_t task, std::int64_t iteration) { fail(task, iteration); });
-  std::map<std::uint64_t, Use> uses;
-  for (std::size_t at = 0; at < body.accesses.size(); ++at) {
-    const Access& access = body.accesses[at];
-    const auto [it, first] = uses.try_emplace(access.id, Use{at, access.mode});
-    if (!first && it->second.mode != access.mode) it->second.mode = Mode::read_write;
-  }
-  for (const auto& [id, use] : uses) uses_.push_back({use.at, use.mode == Mode::read ? Mode::read : Mode::read_write});
+                           const std::string& name, Communicator* ranks,
+                           const std::vector<std::vector<Transfer>>& transfers)
+    : ranks_(ranks), registry_(std::move(registry)), graph_(runtime, graph_of(body, name, transfers)) {
+  if (ranks_ == nullptr)  // otherwise it ends the launch on all ranks
+    graph_.actors_->tell_failures([this](std::uint32_t node, std::int64_t iteration) { fail(node, iteration); });
 }
 
-TaskGraph CompiledBody::graph_of(const DataRegistry& registry, const Body& body, const std::string& name) {
-  TaskGraph graph(name);
-  std::vector<TaskGraph::Node> nodes;
-  for (const Body::Task& task : body.tasks)  // each launch brings the functions
-    nodes.push_back(graph.task(task.worker, [](const Turn&) {}, task.name));
-  Dependences dependences(registry);
+Access CompiledBody::extra(std::span<const Region> regions, const std::string& name, Mode mode) {
+  const std::uint32_t index = registry_->add(regions, name, 0);
+  extra_.push_back({(*registry_)[index].id, index, mode});
+  return extra_.back();
+}
+
+CompiledBody::Step CompiledBody::step_of(TaskGraph& graph, const Transfer& transfer, std::uint64_t tag) {
+  const std::string name = "data from rank " + std::to_string(transfer.from) + " to " + std::to_string(transfer.to);
+  const int worker = (*registry_)[transfer.data].home;
+  if (transfer.to == ranks_->rank()) {
+    const TaskGraph::Node receive = graph.receive(transfer.from, tag, transfer.bytes(), name);
+    const TaskGraph::Node unpack = graph.task(
+        worker, [this, receive, transfer](const Turn& turn) { transfer.unpack(graph_.received(receive, turn).data()); },
+        name);
+    graph.edge(receive, unpack);
+    return {unpack, {}, extra(transfer.regions, name, Mode::write)};
+  }
+  const Access access = extra(transfer.regions, name, Mode::read);
+  if (const auto bytes = transfer.in_place(); !bytes.empty())
+    return {graph.send(worker, transfer.to, tag, bytes, name), {}, access};
+  std::vector<std::byte>& buffer = buffers_.emplace_back(transfer.bytes());
+  const TaskGraph::Node pack = graph.task(worker, [transfer, to = buffer.data()] { transfer.pack(to); }, name);
+  const TaskGraph::Node send = graph.send(worker, transfer.to, tag, buffer, name);
+  graph.edge(pack, send);
+  graph.carried_edge(send, pack);
+  return {pack, {}, access};
+}
+
+TaskGraph CompiledBody::graph_of(const Body& body, const std::string& name,
+                                 const std::vector<std::vector<Transfer>>& transfers) {
+  TaskGraph graph = ranks_ == nullptr ? TaskGraph(name) : TaskGraph(*ranks_, name);
+  const int here = ranks_ == nullptr ? 0 : ranks_->rank();
+  extra({}, name, Mode::read_write);
+  std::vector<Step> steps;
+  std::map<std::uint64_t, Use> uses;
+  std::uint64_t tag = 0;
+  for (std::size_t k = 0; k < body.tasks.size(); ++k) {
+    if (k < transfers.size())
+      for (const Transfer& transfer : transfers[k]) {
+        if (transfer.from == here || transfer.to == here) steps.push_back(step_of(graph, transfer, tag));
+        ++tag;
+      }
+    const Body::Task& task = body.tasks[k];
+    if (task.rank != here) continue;
+    const auto accesses = body.accesses_of(k);
+    // Each launch brings the functions.
+    steps.push_back({graph.task(task.worker, [](const Turn&) {}, task.name), accesses});
+    task_of_.resize(steps.back().node.index + 1, no_task);
+    task_of_.back() = k;
+    for (const Access& access : accesses) {
+      const Use use{static_cast<std::size_t>(&access - body.accesses.data()), access.mode};
+      const auto [it, first] = uses.try_emplace(access.id, use);
+      if (!first && it->second.mode != access.mode) it->second.mode = Mode::read_write;
+    }
+  }
+  for (const auto& [id, use] : uses) uses_.push_back({use.at, use.mode == Mode::read ? Mode::read : Mode::read_write});
+
+  Dependences dependences(*registry_);
   std::vector<Access> accesses;
   const auto never = [](std::uint64_t) { return false; };
   // The second pass finds the edges from one iteration to the next. Edges over more iterations follow from these,
   // because each iteration uses the same data in the same way.
-  const std::uint64_t tasks = nodes.size();
-  for (std::uint64_t number = 0; number < 2 * tasks; ++number) {
-    const std::size_t k = number % tasks;
-    const auto of = body.accesses_of(k);
-    accesses.assign(of.begin(), of.end());
+  const std::uint64_t number_of_steps = steps.size();
+  for (std::uint64_t number = 0; number < 2 * number_of_steps; ++number) {
+    const Step& step = steps[number % number_of_steps];
+    accesses.assign(step.accesses.begin(), step.accesses.end());
+    if (step.access.id != 0) accesses.push_back(step.access);
     for (Access& access : accesses)  // a graph has one order
       if (access.mode == Mode::commutative) access.mode = Mode::read_write;
     dependences.enter(number, accesses, never, [&](std::uint64_t before) {
-      if (number < tasks)
-        graph.edge(nodes[before], nodes[k]);
-      else if (before < tasks)
-        graph.carried_edge(nodes[before], nodes[k]);
+      if (number < number_of_steps)
+        graph.edge(steps[before].node, step.node);
+      else if (before < number_of_steps)
+        graph.carried_edge(steps[before].node, step.node);
     });
   }
   return graph;
@@ -77,7 +131,7 @@ std::vector<Access> CompiledBody::accesses(const Body& of) const {
     found.push_back(of.accesses[use.at]);
     found.back().mode = use.mode;
   }
-  found.push_back({(*registry_)[order_].id, order_, Mode::read_write});
+  found.insert(found.end(), extra_.begin(), extra_.end());
   return found;
 }
 
@@ -88,16 +142,19 @@ CompiledGraph::Launch CompiledBody::launch(std::vector<std::shared_ptr<Body>> bo
   CompiledGraph::LaunchOptions options;
   options.iterations = iterations;
   std::vector<std::shared_ptr<void>> none;
-  graph_.actors_->each_action([&](std::uint32_t task, Action& action) {
+  graph_.actors_->each_action([&](std::uint32_t node, Action& action) {
+    const std::size_t task = node < task_of_.size() ? task_of_[node] : no_task;
+    if (task == no_task) return;
     action = bodies_.size() == 1 ? bodies_[0]->tasks[task].function.action() : Action(OfIteration{this, task}, none);
   });
   if (bodies_.size() > 1) options.iterations = static_cast<std::int64_t>(bodies_.size());
   return graph_.launch(std::move(options));
 }
 
-void CompiledBody::fail(std::size_t task, std::int64_t iteration) noexcept {
+void CompiledBody::fail(std::uint32_t node, std::int64_t iteration) noexcept {
   if (failed_.exchange(true)) return;
   const auto failed = [&](const char* message) {
+    const std::size_t task = task_of_[node];
     const std::string& name = bodies_[bodies_.size() == 1 ? 0 : static_cast<std::size_t>(iteration)]->tasks[task].name;
     failure_ = std::make_exception_ptr(TaskFailed(name.empty() ? "task " + std::to_string(task) : name, message));
   };

@@ -4,12 +4,14 @@
 
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <exception>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
 
+#include "sequence/holders.hpp"
 #include "sequence/registry.hpp"
 #include "taskgrain/rt/compiled_graph.hpp"
 #include "taskgrain/rt/detail/task_function.hpp"
@@ -22,11 +24,13 @@ struct Body {
     std::uint32_t accesses;              // where they end; they begin where those of the task before end
     int worker, given_worker, priority;  // given_worker: by its options
     std::string name;
+    int rank = 0;
   };
 
   std::vector<Task> tasks;
-  std::vector<Access> accesses;        // of all tasks
-  std::vector<std::uint64_t> results;  // ids of the data that its tasks make, ascending
+  std::vector<Access> accesses;               // of all tasks
+  std::vector<std::uint64_t> results;         // ids of the data that its tasks make, ascending
+  std::vector<std::shared_ptr<void>> owners;  // of memory that another rank may need when nothing else does
 
   std::span<const Access> accesses_of(std::size_t k) const noexcept {
     const std::size_t begin = k == 0 ? 0 : tasks[k - 1].accesses;
@@ -41,12 +45,17 @@ struct Body {
 /// A body as a graph, which may repeat itself. It is launched with other bodies that are like it.
 class CompiledBody {
  public:
-  CompiledBody(Runtime& runtime, std::shared_ptr<DataRegistry> registry, const Body& body, const std::string& name);
-  ~CompiledBody() { registry_->release(order_); }
+  /// \param ranks      whose graph it is; null: of this rank alone
+  /// \param transfers  between ranks, before each task
+  CompiledBody(Runtime& runtime, std::shared_ptr<DataRegistry> registry, const Body& body, const std::string& name,
+               Communicator* ranks = nullptr, const std::vector<std::vector<Transfer>>& transfers = {});
+  ~CompiledBody() {
+    for (const Access& one : extra_) registry_->release(one.index);
+  }
   CompiledBody(const CompiledBody&) = delete;
   CompiledBody& operator=(const CompiledBody&) = delete;
 
-  /// All that a body uses, once; and a token, so that one launch comes after the other.
+  /// All that a body uses here, once; and a token, so that one launch comes after the other.
   std::vector<Access> accesses(const Body& of) const;
   /// \param bodies  one, which runs so many times; or several, one after the other, once each
   /// \pre the launch before has ended
@@ -69,16 +78,26 @@ class CompiledBody {
     }
   };
 
-  void fail(std::size_t task, std::int64_t iteration) noexcept;
-  static TaskGraph graph_of(const DataRegistry& registry, const Body& body, const std::string& name);
+  static constexpr std::size_t no_task = SIZE_MAX;
+  struct Step;
 
+  void fail(std::uint32_t node, std::int64_t iteration) noexcept;
+  /// Fills `uses_`, `extra_` and `task_of_`.
+  TaskGraph graph_of(const Body& body, const std::string& name, const std::vector<std::vector<Transfer>>& transfers);
+  /// What this rank does of a transfer.
+  Step step_of(TaskGraph& graph, const Transfer& transfer, std::uint64_t tag);
+  Access extra(std::span<const Region> regions, const std::string& name, Mode mode);
+
+  Communicator* const ranks_;
   const std::shared_ptr<DataRegistry> registry_;
-  const std::uint32_t order_;
+  std::vector<Access> extra_;                   // the token, and what goes between ranks
+  std::deque<std::vector<std::byte>> buffers_;  // for what is sent and does not lie in one piece
   struct Use {
     std::size_t at;  // of the body's accesses, one of this data
     Mode mode;
   };
   std::vector<Use> uses_;
+  std::vector<std::size_t> task_of_;           // by node: its number in the body
   std::vector<std::shared_ptr<Body>> bodies_;  // that run
   std::atomic<bool> failed_{false};
   std::exception_ptr failure_;  // by the worker that has set failed_

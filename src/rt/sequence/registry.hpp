@@ -2,9 +2,11 @@
 
 /// The data of a sequence: where it lies, and which overlaps which.
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <span>
 #include <string>
@@ -23,6 +25,11 @@ class DataRegistry {
     std::uint64_t id = 0;  // of the whole process; 0: free
     std::string name;
     int home = 0;
+    // Across ranks:
+    int rank = -1;                // whose tasks write it; -1: of any
+    bool travels = true;          // its bytes say everything
+    std::uint64_t number = 0;     // the same on all ranks; 0: bytes between them
+    std::weak_ptr<void> owner{};  // of the memory, if it may go
     std::vector<Region> regions;
     std::vector<std::uint32_t> overlaps;  // indices of others
   };
@@ -31,6 +38,12 @@ class DataRegistry {
 
   std::size_t size() const noexcept { return entries_.size(); }
   const Entry& operator[](std::uint32_t index) const noexcept { return entries_[index]; }
+  Entry& operator[](std::uint32_t index) noexcept { return entries_[index]; }
+  /// Whether somebody holds it.
+  bool is_named(std::uint32_t index) const {
+    const std::lock_guard lock(mutex_);
+    return entries_[index].number != 0 && std::ranges::find(released_, index) == released_.end();
+  }
   bool has(const Access& access) const noexcept {
     return access.id != 0 && access.index < entries_.size() && entries_[access.index].id == access.id;
   }
@@ -73,7 +86,7 @@ class DataRegistry {
   std::multimap<std::uintptr_t, Placed> by_begin_;
   std::size_t longest_ = 0;  // bytes from the first to the last of a region, at most
 
-  std::mutex mutex_;                     // protects the two below
+  mutable std::mutex mutex_;             // protects the two below
   std::vector<std::uint32_t> released_;  // by destructors
   std::size_t worth_ = 32;
 };

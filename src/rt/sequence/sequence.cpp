@@ -9,35 +9,45 @@ Data::~Data() {
 }
 
 Sequence::Sequence(Runtime& runtime, SequenceOptions options)
-    : core_(std::make_unique<detail::SequenceCore>(runtime, std::move(options))) {}
+    : core_(std::make_unique<detail::SequenceCore>(runtime, nullptr, std::move(options))) {}
+
+Sequence::Sequence(Runtime& runtime, Communicator& ranks, SequenceOptions options)
+    : core_(std::make_unique<detail::SequenceCore>(runtime, &ranks, std::move(options))) {}
 
 Sequence::~Sequence() = default;
 
-Data Sequence::data(std::span<const detail::Region> regions, const DataOptions& options) {
+Data Sequence::data(std::uint32_t index) {
   Data data;
-  data.index_ = core_->add_data(regions, options);
+  data.index_ = index;
   data.registry_ = core_->registry();
   data.id_ = (*data.registry_)[data.index_].id;
   return data;
 }
 
-Data Sequence::result() {
-  Data data;
-  data.index_ = core_->add_result();
-  data.registry_ = core_->registry();
-  data.id_ = (*data.registry_)[data.index_].id;
-  return data;
+Data Sequence::data(std::span<const detail::Region> regions, const DataOptions& options, bool travels) {
+  return data(core_->add_data(regions, options, travels));
+}
+
+Data Sequence::result(const std::shared_ptr<void>& owner, const detail::Region& region, bool travels) {
+  return data(core_->add_result(owner, region, travels));
+}
+
+void Sequence::add_part(const Data& data, const std::shared_ptr<void>& owner, const detail::Region& region,
+                        bool travels) {
+  core_->add_part(data.access(Mode::reduce), owner, region, travels);
 }
 
 Data Sequence::together(std::initializer_list<const Data*> parts, DataOptions options) {
   std::vector<detail::Region> regions;
+  bool travels = true;
   for (const Data* const part : parts) {
     if (part->registry_ != core_->registry())
       detail::throw_usage({"together: a part is of another sequence, or of nothing"});
-    const auto& own = (*part->registry_)[part->index_].regions;
-    regions.insert(regions.end(), own.begin(), own.end());
+    const auto& own = std::as_const(*part->registry_)[part->index_];
+    regions.insert(regions.end(), own.regions.begin(), own.regions.end());
+    travels = travels && own.travels;
   }
-  return data(std::span<const detail::Region>(regions), options);
+  return data(std::span<const detail::Region>(regions), options, travels);
 }
 
 detail::TaskFunction& Sequence::begin(std::span<const Access> accesses, const Access* also, TaskOptions&& options) {

@@ -15,16 +15,21 @@ std::size_t checked_window(std::size_t window) {
   return window;
 }
 
-const char* name_of(Mode mode) noexcept {
+const char* word_for(Mode mode) noexcept {
   constexpr const char* names[] = {"read", "write", "read_write", "commutative", "reduce"};
   return names[static_cast<std::size_t>(mode)];
 }
 
 }  // namespace
 
-SequenceCore::SequenceCore(Runtime& runtime, SequenceOptions&& options)
+SequenceCore::SequenceCore(Runtime& runtime, Communicator* communicator, SequenceOptions&& options)
     : runtime_(runtime), engine_(engine_of(runtime)), name_(std::move(options.name)),
-      window_(checked_window(options.window)), mask_(options.window - 1), flow_(runtime, Tasks{this}, name_) {}
+      window_(checked_window(options.window)), mask_(options.window - 1), flow_(runtime, Tasks{this}, name_) {
+  if (communicator == nullptr) return;
+  if (runtime.options().communicator != communicator)
+    throw_usage({name_, ": the runtime has another communicator, or none"});
+  if (communicator->ranks() > 1) ranks_ = std::make_unique<AcrossRanks>(*communicator, name_);
+}
 
 SequenceCore::~SequenceCore() {
   const auto quietly = [](const auto& call) {
@@ -38,6 +43,7 @@ SequenceCore::~SequenceCore() {
   });
   quietly([this] { runtime_.work_until([this] { return failed_.load() || all_ended(); }); });
   stop_launches();
+  if (ranks_) ranks_->forget();
 }
 
 void SequenceCore::check_no_task() const {
@@ -50,7 +56,7 @@ void SequenceCore::check_no_task() const {
 
 // -- data
 
-std::uint32_t SequenceCore::add_data(std::span<const Region> regions, const DataOptions& options) {
+std::uint32_t SequenceCore::add_data(std::span<const Region> regions, const DataOptions& options, bool travels) {
   check_no_task();
   if (recording_)
     throw_usage(
@@ -59,6 +65,7 @@ std::uint32_t SequenceCore::add_data(std::span<const Region> regions, const Data
   if (options.home < -1 || options.home >= workers)
     throw_usage({name_, ": data", options.name.empty() ? "" : " ", options.name, ": home is ",
                  std::to_string(options.home), ", allowed are 0 to ", std::to_string(workers - 1)});
+  check_rank("data " + options.name, options.rank);
   registry_->reclaim([&](std::uint32_t index) {
     bool used = reductions_.contains(index);
     dependences_.each_last(index, [&](std::uint64_t number) { used = used || !has_ended(number); });
@@ -66,16 +73,41 @@ std::uint32_t SequenceCore::add_data(std::span<const Region> regions, const Data
     return used;
   });
   int home = options.home;
-  if (home < 0) home = std::exchange(next_home_, (next_home_ + 1) % workers);
-  return registry_->add(regions, options.name, home);
+  if (home < 0) home = ranks_ && options.rank >= 0 && options.rank != ranks_->rank() ? 0 : next_home();
+  const Region token{reinterpret_cast<std::uintptr_t>(ranks_ && regions.empty() ? &tokens_.emplace_back() : nullptr), 1,
+                     1, 0};
+  const std::uint32_t index =
+      registry_->add(token.begin != 0 ? std::span<const Region>(&token, 1) : regions, options.name, home);
+  if (ranks_) {
+    auto& entry = (*registry_)[index];
+    entry.rank = options.rank;
+    entry.travels = travels;
+    entry.number = ++made_;
+    ranks_->make(*registry_, index);
+  }
+  return index;
 }
 
-std::uint32_t SequenceCore::add_result() {
-  if (!recording_) return add_data({}, {});
+std::uint32_t SequenceCore::add_result(const std::shared_ptr<void>& owner, const Region& region, bool travels) {
+  const std::span<const Region> regions(&region, ranks_ ? 1 : 0);  // the task that writes it is the first to use it
+  if (!recording_) {
+    const std::uint32_t index = add_data(regions, {}, travels);
+    if (ranks_) (*registry_)[index].owner = owner;
+    return index;
+  }
   const int home = static_cast<int>(recording_->results.size()) % runtime_.workers();  // the same in each call
-  const std::uint32_t index = registry_->add({}, {}, home);
-  recording_->results.push_back((*registry_)[index].id);
+  const std::uint32_t index = registry_->add(regions, {}, home);
+  auto& entry = (*registry_)[index];
+  if (ranks_) entry.travels = travels, entry.number = ++made_, entry.owner = owner;
+  recording_->results.push_back(entry.id);
   return index;
+}
+
+void SequenceCore::add_part(const Access& data, const std::shared_ptr<void>& owner, const Region& region,
+                            bool travels) {
+  if (!ranks_) return;
+  const std::uint32_t index = add_result(owner, region, travels);
+  reductions_.at(data.index).parts.push_back({(*registry_)[index].id, index, Mode::write});
 }
 
 // -- tasks
@@ -84,11 +116,19 @@ std::string SequenceCore::described(const TaskOptions& options) const {
   return name_ + " " + (options.name.empty() ? "task " + std::to_string(submitted_ + 1) : options.name);
 }
 
+void SequenceCore::check_rank(const std::string& what, int rank) const {
+  const int ranks = ranks_ ? ranks_->ranks() : 1;
+  if (rank < -1 || rank >= ranks)
+    throw_usage(
+        {name_, " ", what, ": rank is ", std::to_string(rank), ", allowed are 0 to ", std::to_string(ranks - 1)});
+}
+
 void SequenceCore::check(std::span<const Access> accesses, const Access* also, const TaskOptions& options) {
   const int workers = runtime_.workers();
   if (options.worker < -1 || options.worker >= workers)
     throw_usage({described(options), ": worker is ", std::to_string(options.worker), ", allowed are 0 to ",
                  std::to_string(workers - 1)});
+  check_rank(options.name, options.rank);
   accesses_.clear();
   ++checks_;
   const auto add = [&](const Access& access) {
@@ -104,8 +144,8 @@ void SequenceCore::check(std::span<const Access> accesses, const Access* also, c
     Access& other = accesses_[mark.at];
     if (other.mode == access.mode) return;
     if (std::max(other.mode, access.mode) > Mode::read_write)
-      throw_usage({described(options), ": ", name_of(access.index), " is used as ", detail::name_of(other.mode),
-                   " and as ", detail::name_of(access.mode), "; a task uses it in one of these ways"});
+      throw_usage({described(options), ": ", name_of(access.index), " is used as ", word_for(other.mode), " and as ",
+                   word_for(access.mode), "; a task uses it in one of these ways"});
     other.mode = Mode::read_write;
   };
   for (const Access& access : accesses) {
@@ -134,7 +174,7 @@ TaskFunction& SequenceCore::begin(std::span<const Access> accesses, const Access
     drop_unfinished();
     if (is_expected(accesses, also, options)) {
       const Body::Task& expected = expected_->tasks[recorded_];
-      return record_task(expected.accesses, expected.worker, std::move(options));
+      return record_task(expected.accesses, expected.worker, expected.rank, std::move(options));
     }
     expect_no_more();
   }
@@ -144,18 +184,24 @@ TaskFunction& SequenceCore::begin(std::span<const Access> accesses, const Access
     if (also != nullptr && also->mode != Mode::reduce) close_overlapping(also->index, true);
     check(accesses, also, options);  // closing has given tasks
   }
+  const int rank = ranks_ ? place(also, options.rank) : 0;
   int worker = options.worker;
-  if (worker < 0) {
-    if (accesses_.empty())
-      worker = std::exchange(next_home_, (next_home_ + 1) % runtime_.workers());
-    else
-      worker = home_of_written();
-  }
+  if (worker < 0) worker = accesses_.empty() ? next_home() : home_of_written();
   if (recording_) {
     drop_unfinished();
     recording_->accesses.insert(recording_->accesses.end(), accesses_.begin(), accesses_.end());
-    return record_task(static_cast<std::uint32_t>(recording_->accesses.size()), worker, std::move(options));
+    if (ranks_) std::ranges::move(owners(), std::back_inserter(recording_->owners));
+    return record_task(static_cast<std::uint32_t>(recording_->accesses.size()), worker, rank, std::move(options));
   }
+  if (ranks_) {
+    give(ranks_->enter(*registry_, accesses_, {rank, options.name}), owners());
+    next_ = nullptr;
+    if (rank != ranks_->rank()) return dropped_;
+  }
+  return begin_here(worker, std::move(options));
+}
+
+TaskFunction& SequenceCore::begin_here(int worker, TaskOptions&& options) {
   next_ = &task_of(submitted_ + 1);
   if (!next_->ended()) wait_for_room();
   next_->worker = worker;
@@ -173,6 +219,7 @@ void SequenceCore::end() {
     recorded_ = recording_->tasks.size();
     return;
   }
+  if (next_ == nullptr) return dropped_.reset();
   WindowTask& node = *next_;
   node.number = ++submitted_;
   before_.clear();
@@ -196,6 +243,48 @@ void SequenceCore::end() {
   }
 }
 
+int SequenceCore::place(const Access* also, int rank) {
+  if (also != nullptr && also->mode == Mode::reduce) accesses_.back() = reductions_.at(also->index).parts.back();
+  const auto rank_of = [&](const Access& access) { return (*registry_)[access.index].rank; };
+  for (const bool written : {true, false})
+    for (const Access& access : accesses_)
+      if (rank < 0 && (access.mode != Mode::read) == written) rank = rank_of(access);
+  if (rank < 0 && also != nullptr) rank = rank_of(*also);
+  rank = std::max(rank, 0);
+  if (also != nullptr) (*registry_)[accesses_.back().index].rank = rank;
+  ranks_->note(*registry_, accesses_, rank);
+  return rank;
+}
+
+std::vector<std::shared_ptr<void>> SequenceCore::owners() const {
+  std::vector<std::shared_ptr<void>> owners;
+  for (const Access& access : accesses_)
+    if (auto owner = (*registry_)[access.index].owner.lock()) owners.push_back(std::move(owner));
+  return owners;
+}
+
+void SequenceCore::give(const std::vector<Transfer>& transfers, const std::vector<std::shared_ptr<void>>& owners) {
+  const std::vector<Access> kept = accesses_;
+  for (const Transfer& transfer : transfers) {
+    const bool sends = transfer.from == ranks_->rank();
+    if (!sends && transfer.to != ranks_->rank()) continue;
+    const std::string name = "data from rank " + std::to_string(transfer.from) + " to " + std::to_string(transfer.to);
+    const int home = (*registry_)[transfer.data].home;
+    const std::uint32_t index = registry_->add(transfer.regions, name, home);
+    accesses_ = {{(*registry_)[index].id, index, sends ? Mode::read : Mode::write}};
+    TaskFunction& function = begin_here(home, {.name = name});
+    WindowTask& node = *next_;
+    node.launches = !sends;
+    function.emplace(ranks_->function(transfer, owners, [this, &node] {
+      ++node.attempt;
+      ready(node);
+    }));
+    end();
+    registry_->release(index);
+  }
+  accesses_ = kept;
+}
+
 /// A function may throw when it is moved to its place, and the body catch that.
 void SequenceCore::drop_unfinished() {
   if (recording_->tasks.size() == recorded_) return;
@@ -203,13 +292,14 @@ void SequenceCore::drop_unfinished() {
   if (expected_ == nullptr) recording_->accesses.resize(recorded_ == 0 ? 0 : recording_->tasks.back().accesses);
 }
 
-TaskFunction& SequenceCore::record_task(std::uint32_t accesses, int worker, TaskOptions&& options) {
+TaskFunction& SequenceCore::record_task(std::uint32_t accesses, int worker, int rank, TaskOptions&& options) {
   Body::Task& task = recording_->tasks.emplace_back();
   task.accesses = accesses;
   task.worker = worker;
   task.given_worker = options.worker;
   task.priority = options.priority;
   task.name = std::move(options.name);
+  task.rank = rank;
   return task.function;
 }
 
@@ -300,9 +390,12 @@ void SequenceCore::open_reduction(const Access& data, const void* kind, const vo
 void SequenceCore::close_reduction(std::uint32_t index) {
   const auto node = reductions_.extract(index);
   const Access access{(*registry_)[index].id, index, Mode::read_write};
-  begin({&access, 1}, nullptr, {.name = "sum of " + (*registry_)[index].name})
+  std::vector<Access> accesses{access};
+  for (const Access& part : node.mapped().parts) accesses.push_back({part.id, part.index, Mode::read});
+  begin(accesses, nullptr, {.name = "sum of " + (*registry_)[index].name})
       .emplace([sum = std::move(node.mapped().sum), fold = std::move(node.mapped().fold)] { fold(); });
   end();
+  for (const Access& part : node.mapped().parts) registry_->release(part.index);
 }
 
 void SequenceCore::close_overlapping(std::uint32_t index, bool itself) {
@@ -385,6 +478,7 @@ void SequenceCore::forget_all() noexcept {
   for (auto& [index, lock] : locks_) lock.clear();
   dependences_.clear();
   reductions_.clear();
+  if (ranks_) ranks_->forget(), loops_.clear();
   failed_.store(false);
 }
 
@@ -392,6 +486,7 @@ void SequenceCore::wait() {
   check_no_task();
   check_not_recording("a wait");
   close_reductions();
+  if (ranks_) ranks_->compare();
   wait_for_flow();
   wait_until([this] { return all_ended(); });  // the flow does not know of tasks that wait for a launch
 }
@@ -401,6 +496,11 @@ void SequenceCore::wait(const Access& data) {
   check_not_recording("a wait");
   if (!registry_->has(data)) throw_usage({name_, ": waits for data of another sequence, or of nothing"});
   close_overlapping(data.index, true);
+  accesses_ = {data};
+  if (ranks_) ranks_->note(*registry_, accesses_, 0), ranks_->compare();
+  for (int rank = 0; ranks_ && rank < ranks_->ranks(); ++rank) {
+    give(ranks_->enter(*registry_, accesses_, {rank, "that waits"}), owners());
+  }
   wait_until([&] {
     bool all = true;
     dependences_.each_last(data.index, [&](std::uint64_t number) { all = all && has_ended(number); });
@@ -444,7 +544,9 @@ void SequenceCore::give(Body& body) {
     auto accesses = body.accesses_of(k);
     const Access* const also = !accesses.empty() && accesses.back().mode == Mode::reduce ? &accesses.back() : nullptr;
     if (also != nullptr) accesses = accesses.first(accesses.size() - 1);
-    TaskFunction& place = begin(accesses, also, {.worker = task.worker, .priority = task.priority, .name = task.name});
+    TaskFunction& place =
+        begin(accesses, also,
+              {.worker = task.worker, .priority = task.priority, .name = task.name, .rank = ranks_ ? task.rank : -1});
     place = std::move(task.function);
     end();
   }
@@ -452,7 +554,11 @@ void SequenceCore::give(Body& body) {
 
 void SequenceCore::launch(const std::shared_ptr<CompiledBody>& compiled, std::shared_ptr<Body> body,
                           std::int64_t iterations, std::string name) {
-  TaskFunction& place = begin(compiled->accesses(*body), nullptr, {.name = std::move(name)});
+  if (failed_.load(std::memory_order_relaxed)) [[unlikely]]
+    wait_for_flow();
+  const std::vector<Access> accesses = compiled->accesses(*body);
+  check(accesses, nullptr, {.name = name});
+  TaskFunction& place = begin_here(home_of_written(), {.name = std::move(name)});
   next_->launches = true;
   const std::shared_ptr<TraceLaunch> given(new TraceLaunch{compiled, {}, {}});
   given->bodies.push_back(std::move(body));
@@ -462,12 +568,12 @@ void SequenceCore::launch(const std::shared_ptr<CompiledBody>& compiled, std::sh
       const std::lock_guard lock(given->mutex);
       bodies.swap(given->bodies);
     }
-    CompiledBody* const compiled = given->compiled.get();
-    const Event done = compiled->launch(std::move(bodies), iterations).done;
+    CompiledBody* const graph = given->compiled.get();
+    const Event done = graph->launch(std::move(bodies), iterations).done;
     launched_.fetch_add(1, std::memory_order_relaxed);
-    done.then([this, &node, &runtime = runtime_, compiled, done] {
-      node.failure = compiled->failure() ? compiled->failure() : done.failure();
-      compiled->release();
+    done.then([this, &node, &runtime = runtime_, graph, done] {
+      node.failure = graph->failure() ? graph->failure() : done.failure();
+      graph->release();
       ++node.attempt;
       try {
         ready(node);
@@ -498,12 +604,29 @@ bool SequenceCore::join(const CompiledBody& compiled, const std::shared_ptr<Body
 void SequenceCore::loop(std::int64_t iterations, const std::function<void()>& body, const std::string& name) {
   if (iterations < 0)
     throw_usage({name_, ": ", name, ": iterations is ", std::to_string(iterations), ", allowed are 0 and more"});
-  const auto found = record(loops_, body);
+  const std::vector<Traced> none;
+  const auto found = record(ranks_ ? none : loops_, body);
   if (iterations == 0 || found->tasks.empty()) return;
-  launch(compiled(known(loops_, *found), *found, name), found, iterations, name);
+  if (!ranks_) return launch(compiled(known(loops_, *found), *found, name), found, iterations, name);
+  // The ranks compile together, so none may wait for what another has to do before.
+  std::erase_if(loops_, [](const Traced& one) { return one.compiled.use_count() == 1; });  // have ended
+  wait_until([this] { return all_ended(); });
+  ranks_->note(static_cast<std::uint64_t>(iterations));
+  ranks_->agree(name_ + ": " + name);
+  const AcrossRanks::Plan plan = ranks_->plan(*registry_, *found);
+  loops_.push_back(
+      {{}, std::make_shared<CompiledBody>(runtime_, registry_, *found, name, &ranks_->communicator(), plan.at)});
+  give(plan.before, {});
+  ++statistics.compiled;
+  launch(loops_.back().compiled, found, iterations, name);
 }
 
 void SequenceCore::trace(std::uint64_t id, const std::function<void()>& body, const std::string& name) {
+  if (ranks_) {
+    const auto found = record({}, body);
+    ++statistics.analysed;
+    return give(*found);
+  }
   auto& shapes = traces_[id];
   const auto found = record(shapes, body);
   if (found->tasks.empty()) return;

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -12,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "sequence/across_ranks.hpp"
 #include "sequence/body.hpp"
 #include "sequence/dependences.hpp"
 #include "sequence/registry.hpp"
@@ -23,13 +25,15 @@ namespace taskgrain::rt::detail {
 
 class SequenceCore {
  public:
-  SequenceCore(Runtime& runtime, SequenceOptions&& options);
+  /// \param communicator  of a sequence of its ranks; null: of this rank alone
+  SequenceCore(Runtime& runtime, Communicator* communicator, SequenceOptions&& options);
   ~SequenceCore();
 
   const std::shared_ptr<DataRegistry>& registry() const noexcept { return registry_; }
-  std::uint32_t add_data(std::span<const Region> regions, const DataOptions& options);
+  std::uint32_t add_data(std::span<const Region> regions, const DataOptions& options, bool travels);
   /// For the result of a task.
-  std::uint32_t add_result();
+  std::uint32_t add_result(const std::shared_ptr<void>& owner, const Region& region, bool travels);
+  void add_part(const Access& data, const std::shared_ptr<void>& owner, const Region& region, bool travels);
   TaskFunction& begin(std::span<const Access> accesses, const Access* also, TaskOptions&& options);
   void end();
   std::shared_ptr<void> joined_reduction(const Access& data, const void* kind, const void* target);
@@ -65,6 +69,7 @@ class SequenceCore {
     const void *kind, *target;
     std::shared_ptr<void> sum;
     std::function<void()> fold;
+    std::vector<Access> parts{};  // across ranks
   };
 
   static Key key_of(const WindowTask& node) noexcept {
@@ -78,6 +83,16 @@ class SequenceCore {
   /// Fills `accesses_`: each piece of data once.
   void check(std::span<const Access> accesses, const Access* also, const TaskOptions& options);
   int home_of_written() const noexcept;
+  int next_home() noexcept { return std::exchange(next_home_, (next_home_ + 1) % runtime_.workers()); }
+  void check_rank(const std::string& what, int rank) const;
+  /// Across ranks: the rank of a task, and of its result.
+  int place(const Access* also, int rank);
+  /// Gives what brings bytes to a rank. Keeps `accesses_`.
+  void give(const std::vector<Transfer>& transfers, const std::vector<std::shared_ptr<void>>& owners);
+  /// Of the memory of `accesses_`.
+  std::vector<std::shared_ptr<void>> owners() const;
+  /// A task of this rank that uses `accesses_`.
+  TaskFunction& begin_here(int worker, TaskOptions&& options);
   void wait_for_room();
   /// Waits until `done()`. \throws as Sequence::wait
   template <typename Done>
@@ -102,7 +117,7 @@ class SequenceCore {
 
   void drop_unfinished();
   /// \param accesses  where its accesses end
-  TaskFunction& record_task(std::uint32_t accesses, int worker, TaskOptions&& options);
+  TaskFunction& record_task(std::uint32_t accesses, int worker, int rank, TaskOptions&& options);
   bool is_expected(std::span<const Access> accesses, const Access* also, const TaskOptions& options) const noexcept;
   void expect_no_more();
   /// \param known  the last of these is expected
@@ -142,13 +157,17 @@ class SequenceCore {
   std::vector<Mark> marks_;  // by the index of the data
   std::uint64_t checks_ = 0;
   std::vector<WindowTask*> before_;
-  WindowTask* next_ = nullptr;
+  WindowTask* next_ = nullptr;  // null: another rank's
+  TaskFunction dropped_;        // of another rank
 
   std::map<std::uint32_t, OpenReduction> reductions_;  // by the index of their data
   std::map<std::uint32_t, CommuteLock> locks_;
 
-  std::shared_ptr<Body> recording_;  // null: no body is recorded
-  std::size_t recorded_ = 0;         // tasks of it that have their functions
+  std::unique_ptr<AcrossRanks> ranks_;  // null: of this rank alone
+  std::deque<std::byte> tokens_;        // memory of what has none
+  std::uint64_t made_ = 0;              // data, across ranks
+  std::shared_ptr<Body> recording_;     // null: no body is recorded
+  std::size_t recorded_ = 0;            // tasks of it that have their functions
   /// What its tasks have been so far: while this is set, it has no accesses of its own. Null: they differ from all.
   const Body* expected_ = nullptr;
   bool as_expected_ = false;                // the last body that was recorded, all of it

@@ -1,0 +1,179 @@
+#include "sequence/across_ranks.hpp"
+
+#include <algorithm>
+
+#include "taskgrain/rt/detail/tasks.hpp"
+
+namespace taskgrain::rt::detail {
+
+namespace {
+
+constexpr const char* other_tasks = "; all ranks give a sequence the same tasks, in one order";
+
+void fail(Messages& messages) {
+  const int before = (messages.rank() + messages.ranks() - 1) % messages.ranks();
+  messages.fail(("rank " + std::to_string(messages.rank()) + " was given other tasks than rank " +
+                 std::to_string(before) + other_tasks)
+                    .c_str());
+}
+
+}  // namespace
+
+// -- the arrivals
+
+void Arrivals::take(int from, std::uint64_t number, Arrived arrived) {
+  const std::lock_guard lock(mutex_);
+  const auto early = early_.extract({from, number});
+  if (early.empty())
+    expected_.emplace(Key{from, number}, std::move(arrived));
+  else
+    arrived(early.mapped().first, early.mapped().second);
+}
+
+void Arrivals::put(int from, std::uint64_t number, std::uint64_t hash, std::span<const std::byte> bytes) {
+  const std::lock_guard lock(mutex_);
+  const auto arrived = expected_.extract({from, number});
+  if (arrived.empty())
+    early_.emplace(Key{from, number}, std::pair(hash, std::vector<std::byte>(bytes.begin(), bytes.end())));
+  else
+    arrived.mapped()(hash, bytes);
+}
+
+bool Arrivals::alike(std::uint64_t wait, std::uint64_t hash) {
+  const std::lock_guard lock(mutex_);
+  const auto other = waits_.extract(wait);
+  if (other.empty()) waits_.emplace(wait, hash);
+  return other.empty() || other.mapped() == hash;
+}
+
+void Arrivals::forget() noexcept {
+  const std::lock_guard lock(mutex_);
+  expected_.clear();
+  early_.clear();
+}
+
+// -- across ranks
+
+AcrossRanks::AcrossRanks(Communicator& communicator, const std::string& name)
+    : communicator_(communicator),
+      message_(communicator.active_message(
+          [arrivals = arrivals_](int from, std::uint64_t number, std::uint64_t hash, view<const std::byte> bytes) {
+            arrivals->put(from, number, hash, bytes);
+          },
+          name + ": data")),
+      wait_(communicator.active_message(
+          [arrivals = arrivals_, &messages = communicator.messages()](std::uint64_t wait, std::uint64_t hash) {
+            if (!arrivals->alike(wait, hash)) fail(messages);
+          },
+          name + ": wait")) {}
+
+void AcrossRanks::compare() {
+  note(++waits_);
+  wait_.send((rank() + 1) % ranks(), waits_, hash_);
+  if (!arrivals_->alike(waits_, hash_)) fail(communicator_.messages());
+}
+
+void AcrossRanks::make(const DataRegistry& registry, std::uint32_t index) {
+  const auto& own = registry[index];
+  // The memory may be that of an object that is gone, whose tasks say nothing about this one.
+  std::vector<Region> named;
+  for (const std::uint32_t other : own.overlaps)
+    if (registry.is_named(other))
+      named.insert(named.end(), registry[other].regions.begin(), registry[other].regions.end());
+  for (const Region& region : named) holders_.each_piece(region, [](std::uintptr_t, const Holders::Piece&) {});
+  for (const Region& region : own.regions)
+    holders_.each_piece(region, [&](std::uintptr_t begin, Holders::Piece& piece) {
+      const Region bytes{begin, piece.end - begin, 1, 0};
+      if (std::ranges::none_of(named, [&](const Region& one) { return overlap(one, bytes); }))
+        piece = Holders::Piece{piece.end};
+      if (piece.initial && own.rank >= 0) piece.ranks = {own.rank};
+    });
+}
+
+void AcrossRanks::enter(Holders& holders, const DataRegistry& registry, std::span<const Access> accesses,
+                        const Task& task, std::vector<Transfer>& transfers, Transfer* first) {
+  for (const Access& access : accesses) {
+    const auto& data = registry[access.index];
+    if (access.mode == Mode::write) continue;
+    for (const Region& region : data.regions) {
+      if (!data.travels && !holders.has(region, task.rank))
+        throw_usage({"task ", task.name, " of rank ", std::to_string(task.rank), " uses '", data.name,
+                     "' of another rank, which cannot be copied as bytes"});
+      holders.read(region, task.rank, access.index, transfers, first);
+    }
+  }
+  for (const Access& access : accesses)
+    if (access.mode != Mode::read)
+      for (const Region& region : registry[access.index].regions) holders.write(region, task.rank);
+}
+
+std::vector<Transfer> AcrossRanks::enter(const DataRegistry& registry, std::span<const Access> accesses,
+                                         const Task& task) {
+  std::vector<Transfer> transfers;
+  enter(holders_, registry, accesses, task, transfers);
+  return transfers;
+}
+
+AcrossRanks::Plan AcrossRanks::plan(const DataRegistry& registry, const Body& body) {
+  const auto each_task = [&](Holders& holders, const auto& transfers_of, Transfer* first) {
+    for (std::size_t k = 0; k < body.tasks.size(); ++k)
+      enter(holders, registry, body.accesses_of(k), {body.tasks[k].rank, body.tasks[k].name}, transfers_of(k), first);
+  };
+  // Who has what at the end of an iteration: as at the end of each other, and the beginning of all but the first.
+  Holders end = holders_;
+  end.begin_body();
+  std::vector<Transfer> others;
+  Transfer first{0, 0, 0};
+  each_task(end, [&](std::size_t) -> auto& { return others; }, &first);
+  // So is it before the first, where it matters: at what the body reads before it writes it.
+  Plan plan{{}, std::vector<std::vector<Transfer>>(body.tasks.size())};
+  for (const Region& region : first.regions)
+    end.each_piece(region, [&](std::uintptr_t begin, const Holders::Piece& piece) {
+      for (const int rank : piece.ranks)
+        holders_.read({begin, piece.end - begin, 1, region.stride}, rank, 0, plan.before);
+    });
+  holders_ = end;
+  each_task(end, [&](std::size_t k) -> auto& { return plan.at[k]; }, nullptr);
+  return plan;
+}
+
+void AcrossRanks::note(const DataRegistry& registry, std::span<const Access> accesses, int rank) noexcept {
+  note(static_cast<std::uint64_t>(rank) + 1);
+  for (const Access& access : accesses)
+    note(8 * registry[access.index].number + static_cast<std::uint64_t>(access.mode));
+}
+
+void AcrossRanks::agree(const std::string& what) {
+  const auto all = communicator_.all_gather(hash_);
+  for (std::size_t rank = 1; rank < all.size(); ++rank)
+    if (all[rank] != all[0])
+      throw_usage({what, ": rank ", std::to_string(rank), " was given other tasks than rank 0", other_tasks});
+}
+
+std::function<void()> AcrossRanks::function(const Transfer& transfer, std::vector<std::shared_ptr<void>> owners,
+                                            std::function<void()> ended) {
+  if (transfer.from == rank())
+    return [this, transfer, owners = std::move(owners), number = sent_[transfer.to]++, hash = hash_] {
+      std::vector<std::byte> packed;
+      std::span<const std::byte> bytes = transfer.in_place();
+      if (bytes.empty()) {
+        packed.resize(transfer.bytes());
+        transfer.pack(packed.data());
+        bytes = packed;
+      }
+      message_.send(transfer.to, rank(), number, hash, view<const std::byte>(bytes));
+    };
+  const auto arrived = [transfer, owners = std::move(owners), ended = std::move(ended), hash = hash_](
+                           std::uint64_t theirs, std::span<const std::byte> bytes) {
+    if (theirs != hash || bytes.size() != transfer.bytes())
+      throw_usage({"rank ", std::to_string(transfer.from), " was given other tasks than rank ",
+                   std::to_string(transfer.to), other_tasks});
+    transfer.unpack(bytes.data());
+    ended();
+  };
+  return [arrivals = arrivals_, from = transfer.from, number = received_[transfer.from]++, arrived] {
+    arrivals->take(from, number, arrived);
+  };
+}
+
+}  // namespace taskgrain::rt::detail

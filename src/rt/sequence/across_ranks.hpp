@@ -1,0 +1,100 @@
+#pragma once
+
+/// What a sequence of several ranks has beside its tasks: who has which bytes, and messages that bring them.
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sequence/body.hpp"
+#include "sequence/holders.hpp"
+#include "sequence/registry.hpp"
+#include "taskgrain/rt/communicator.hpp"
+
+namespace taskgrain::rt::detail {
+
+/// Bytes that come before or after the task that waits for them. Those from one rank are numbered.
+class Arrivals {
+ public:
+  /// \param hash  of all that the sender was given before: where it differs, the ranks have other tasks
+  using Arrived = std::function<void(std::uint64_t hash, std::span<const std::byte> bytes)>;
+
+  /// Calls `arrived` when the bytes are there, perhaps at once; or never, after `forget`.
+  void take(int from, std::uint64_t number, Arrived arrived);
+  /// Of the wait of this number, by this rank and another. \returns false if it is the second, and has another hash
+  bool alike(std::uint64_t wait, std::uint64_t hash);
+  void put(int from, std::uint64_t number, std::uint64_t hash, std::span<const std::byte> bytes);
+  void forget() noexcept;
+
+ private:
+  using Key = std::pair<int, std::uint64_t>;
+  std::mutex mutex_;  // protects the members, and what a task of the sequence is told
+  std::map<std::uint64_t, std::uint64_t> waits_;
+  std::map<Key, Arrived> expected_;
+  std::map<Key, std::pair<std::uint64_t, std::vector<std::byte>>> early_;
+};
+
+class AcrossRanks {
+ public:
+  explicit AcrossRanks(Communicator& communicator, const std::string& name);
+  ~AcrossRanks() { arrivals_->forget(); }
+  AcrossRanks(const AcrossRanks&) = delete;
+  AcrossRanks& operator=(const AcrossRanks&) = delete;
+
+  Communicator& communicator() noexcept { return communicator_; }
+  int rank() const noexcept { return communicator_.rank(); }
+  int ranks() const noexcept { return communicator_.ranks(); }
+
+  // -- by the thread that gives tasks
+
+  /// Data is made: its bytes on its rank are the ones that count, or the bytes of any rank if it has none.
+  void make(const DataRegistry& registry, std::uint32_t index);
+  struct Task {
+    int rank;
+    const std::string& name;
+  };
+  /// A task is given. \returns what has to come to its rank
+  /// \throws UsageError  that cannot be copied
+  std::vector<Transfer> enter(const DataRegistry& registry, std::span<const Access> accesses, const Task& task);
+  struct Plan {
+    std::vector<Transfer> before;           // of all, once
+    std::vector<std::vector<Transfer>> at;  // before each task, in each iteration
+  };
+  /// A body whose tasks run at least once.
+  Plan plan(const DataRegistry& registry, const Body& body);
+  /// What is given, so that ranks that were given other tasks are found.
+  void note(std::uint64_t what) noexcept { hash_ = (hash_ ^ what) * 0x9E3779B97F4A7C15, hash_ ^= hash_ >> 29; }
+  void note(const DataRegistry& registry, std::span<const Access> accesses, int rank) noexcept;
+  /// By all ranks that wait, each of which tells another. Those that were given other tasks fail, before they wait for
+  /// what never comes.
+  void compare();
+  /// By all ranks. \throws UsageError  some were given other tasks
+  void agree(const std::string& what);
+  /// The function of the task that sends, or that ends when the bytes have come.
+  /// \param owners  of the memory, if it may go
+  /// \param ended   of that task, if it receives
+  std::function<void()> function(const Transfer& transfer, std::vector<std::shared_ptr<void>> owners,
+                                 std::function<void()> ended);
+  void forget() noexcept { arrivals_->forget(); }
+
+ private:
+  static void enter(Holders& holders, const DataRegistry& registry, std::span<const Access> accesses, const Task& task,
+                    std::vector<Transfer>& transfers, Transfer* first = nullptr);
+
+  Communicator& communicator_;
+  const std::shared_ptr<Arrivals> arrivals_ = std::make_shared<Arrivals>();  // messages may come later
+  const ActiveMessage<int, std::uint64_t, std::uint64_t, view<const std::byte>> message_;
+  const ActiveMessage<std::uint64_t, std::uint64_t> wait_;
+  Holders holders_;
+  std::uint64_t hash_ = 0, waits_ = 0;
+  std::map<int, std::uint64_t> sent_, received_;  // transfers, by the other rank
+};
+
+}  // namespace taskgrain::rt::detail

@@ -1,0 +1,231 @@
+/// Sequences across ranks, which are processes that a test forks.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "random_programs.hpp"
+#include "rt/comm/ranks.hpp"
+#include "rt/stress.hpp"
+#include "taskgrain/rt.hpp"
+#include "taskgrain/rt/sequence.hpp"
+
+namespace taskgrain::rt {
+namespace {
+
+using namespace random_programs;
+using testing::HasSubstr;
+
+class SequenceOn : public testing::TestWithParam<int> {};
+INSTANTIATE_TEST_SUITE_P(Ranks, SequenceOn, testing::Values(1, 2, 3, 4), testing::PrintToStringParamName());
+
+TEST_P(SequenceOn, DoesWhatItsTasksDoOneAfterTheOther) {
+  const std::int64_t programs = rounds(10);
+  on_ranks(GetParam(), [&](int) {
+    Communicator comm;
+    for (const int workers : {1, 2}) {
+      Runtime runtime(with(comm, workers));
+      for (std::int64_t n = 0; n < programs; ++n) {
+        const RandomProgram program(static_cast<std::uint64_t>(1000 * workers + n));
+        const std::string seed = "seed " + std::to_string(1000 * workers + n);
+        Given given(runtime, &comm, program, std::size_t{1} << (n % 8));
+        for (int k = 0; k < 3; ++k) given.give();
+        given.wait();
+        ASSERT_EQ(given.memory, serial(program, 3, false)) << seed;
+        Given looped(runtime, &comm, program, std::size_t{1} << (n % 8));
+        looped.sequence().loop(5, [&] { looped.give(); });
+        looped.wait();
+        ASSERT_EQ(looped.memory, serial(program, 5, true)) << seed << " in a loop";
+        Given mixed(runtime, &comm, program, 8);
+        mixed.give();
+        mixed.sequence().trace(1, [&] { mixed.give(); });
+        mixed.sequence().loop(1, [&] { mixed.give(); });
+        mixed.sequence().trace(1, [&] { mixed.give(); });
+        mixed.give();
+        mixed.wait();
+        ASSERT_EQ(mixed.memory, serial(program, 5, false)) << seed << " in all ways";
+      }
+    }
+  });
+}
+
+/// In a loop and outside, with no copy of a future left where its value is still to be sent.
+TEST_P(SequenceOn, BringsResultsToTheRanksThatReadThem) {
+  on_ranks(GetParam(), [](int rank) {
+    Communicator comm;
+    Runtime runtime(with(comm));
+    std::vector<double> of_rank(static_cast<std::size_t>(comm.ranks()), 0.0);
+    Sequence sequence(runtime, comm);
+    std::vector<Data> data;
+    for (int k = 0; k < comm.ranks(); ++k)
+      data.push_back(sequence.data(of_rank[static_cast<std::size_t>(k)], {.rank = k}));
+    const int last = comm.ranks() - 1;
+    const auto step = [&] {
+      const auto sum = sequence.task({read(data[0])}, [&] { return of_rank[0] + 1.0; }, {.rank = last});
+      for (int k = 0; k < comm.ranks(); ++k)
+        sequence.task({read(sum), read_write(data[static_cast<std::size_t>(k)])},
+                      [&of_rank, sum, k] { of_rank[static_cast<std::size_t>(k)] += *sum + k; });
+    };
+    step();
+    sequence.loop(2, step);
+    const auto ran = sequence.task({read(data.back())}, [rank] { return rank; });
+    EXPECT_EQ(sequence.wait(ran), last);  // where the data is
+    int steps = 3;
+    while (sequence.wait(sequence.task({read(data[0])}, [&] { return of_rank[0]; })) < 1000.0) step(), ++steps;
+    EXPECT_EQ(steps, 10);
+    for (const Data& one : data) sequence.wait(one);
+    for (int k = 0; k < comm.ranks(); ++k) EXPECT_EQ(of_rank[static_cast<std::size_t>(k)], 1023.0 + 10.0 * k) << k;
+  });
+}
+
+TEST_P(SequenceOn, AddsInTheOrderOfTheProgram) {
+  double serial = 0.0;
+  for (int k = 0; k < 30; ++k) serial += 0.1 * k;
+  on_ranks(GetParam(), [&](int) {
+    Communicator comm;
+    Runtime runtime(with(comm, 2));
+    double sum = 0.0, looped = 0.0;
+    Sequence sequence(runtime, comm);
+    const Data of_sum = sequence.data(sum, {.rank = comm.ranks() - 1}), of_looped = sequence.data(looped, {.rank = 0});
+    const auto add = [&](const Data& data, double& target) {
+      for (int k = 0; k < 30; ++k)
+        sequence.reduce(data, target, std::plus<>(), {}, [k] { return 0.1 * k; }, {.rank = k % comm.ranks()});
+    };
+    add(of_sum, sum);
+    sequence.wait(of_sum);
+    EXPECT_EQ(sum, serial);
+    sequence.loop(3, [&] {
+      sequence.task({write(of_looped)}, [&] { looped = 0.0; });
+      add(of_looped, looped);
+    });
+    sequence.wait(of_looped);
+    EXPECT_EQ(looped, serial);
+  });
+}
+
+TEST(SequenceAcrossRanks, OrdersWhatHasNoMemory) {
+  on_ranks(2, [](int rank) {
+    Communicator comm;
+    Runtime runtime(with(comm));
+    std::uint64_t at = 0;  // in a token's order, rank 1 comes after rank 0
+    Sequence sequence(runtime, comm);
+    const Data token = sequence.token(), data = sequence.data(at, {.rank = 0});
+    for (int k = 0; k < 20; ++k)
+      sequence.task({read_write(token)}, [&, k] { at = static_cast<std::uint64_t>(k); }, {.rank = k % 2});
+    sequence.wait();
+    EXPECT_EQ(at, 18 + rank);
+  });
+}
+
+/// New data has its own first value, whatever tasks have done to data in the same memory.
+TEST(SequenceAcrossRanks, ForgetsDataThatIsGone) {
+  on_ranks(2, [](int rank) {
+    Communicator comm;
+    Runtime runtime(with(comm));
+    std::vector<int> memory(8, -1);
+    Sequence sequence(runtime, comm);
+    for (const int owner : {0, 1, 0, 1}) {
+      for (int& one : memory) one = rank;
+      const Data whole = sequence.data(memory, {.rank = owner});
+      const Data half = sequence.data(std::span(memory).first(4));
+      const auto seen = sequence.task({read(whole)}, [&] { return memory[0] + memory[7]; }, {.rank = 1 - owner});
+      EXPECT_EQ(sequence.wait(seen), 2 * owner);
+      sequence.task({write(half)}, [&] { memory[0] = 7; }, {.rank = 1 - owner});
+      sequence.wait(whole);
+      EXPECT_EQ(memory[0], 7);
+    }
+  });
+}
+
+TEST(SequenceAcrossRanks, NamesWhatCannotBe) {
+  on_ranks(2, [](int) {
+    Communicator comm;
+    Runtime runtime(with(comm)), alone({.workers = 1, .pin = false});
+    EXPECT_THROW(Sequence(alone, comm), UsageError);
+    std::string text = "on rank 0";
+    Sequence sequence(runtime, comm);
+    const Data data = sequence.data(text, {.name = "text", .rank = 0});
+    const auto refused = [](const auto& call, const char* said) {
+      try {
+        call();
+        ADD_FAILURE() << "it is not refused: " << said;
+      } catch (const UsageError& error) {
+        EXPECT_THAT(error.what(), HasSubstr(said));
+      }
+    };
+    refused([&] { sequence.data(comm, {.rank = 2}); }, "rank is 2, allowed are 0 to 1");
+    refused([&] { sequence.task({}, [] {}, {.rank = 2}); }, "rank is 2, allowed are 0 to 1");
+    struct Elsewhere {
+      std::string text;
+      char at;
+    } object{"x", 'y'};
+    const Data others = sequence.data(object, {.name = "object", .rank = 0});
+    refused([&] { sequence.task({read(others)}, [] {}, {.name = "reader", .rank = 1}); },
+            "task reader of rank 1 uses 'object' of another rank, which cannot be copied as bytes");
+    sequence.task({write(others)}, [] {});
+    sequence.wait();
+  });
+}
+
+TEST(SequenceAcrossRanks, FailsTogether) {
+  for (const bool looped : {false, true})
+    on_ranks(2, [looped](int rank) {
+      Communicator comm;
+      Runtime runtime(with(comm));
+      int value = 0;
+      Sequence sequence(runtime, comm);
+      const Data data = sequence.data(value, {.rank = 1});
+      const auto step = [&] {
+        sequence.task({read_write(data)},
+                      [&](const Turn& turn) {
+                        ++value;
+                        if (value == 3 || turn.iteration == 3) throw std::runtime_error("on purpose");
+                      },
+                      {.name = "thrower"});
+        sequence.task({read(data)}, [] {}, {.rank = 0});
+      };
+      try {
+        for (int k = 0; k < 5 && !looped; ++k) step();
+        if (looped) sequence.loop(1000000, step);
+        sequence.wait();
+        ADD_FAILURE() << "it has ended";
+      } catch (const RankFailed& error) {
+        EXPECT_EQ(rank, 0);
+        EXPECT_THAT(error.what(), HasSubstr("on purpose"));
+      } catch (const TaskFailed& error) {
+        EXPECT_EQ(rank, 1);
+        EXPECT_THAT(error.what(), HasSubstr("thrower"));
+      }
+    });
+}
+
+/// In a loop, and where each takes itself, or the other, for the one that has the data.
+TEST(SequenceAcrossRanks, FindsThatARankWasGivenOtherTasks) {
+  for (const int way : {0, 1, 2})
+    on_ranks(2, [way](int rank) {
+      Communicator comm;
+      Runtime runtime(with(comm));
+      int value = 0;
+      Sequence sequence(runtime, comm);
+      const Data data = sequence.data(value, {.rank = 1});
+      const auto step = [&] {
+        sequence.task({read_write(data)}, [&] { ++value; }, {.rank = way == 1 ? rank : 1 - rank});
+      };
+      try {
+        if (way == 0) sequence.loop(3, step);
+        step();
+        sequence.task({read(data)}, [] {}, {.rank = rank});
+        sequence.wait(data);
+        runtime.wait();  // until what the ranks have told each other has come
+        ADD_FAILURE() << "it is not found";
+      } catch (const std::exception& error) {
+        EXPECT_THAT(error.what(), HasSubstr("was given other tasks than rank"));
+      }
+    });
+}
+
+}  // namespace
+}  // namespace taskgrain::rt
