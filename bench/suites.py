@@ -247,6 +247,7 @@ SUITES = {
         overhead, "efficiency", {"spins": "1,10,100", "dependences": "1,4,16"},
     ),
     "stencil": of_steps("stencil", 2, "32,64,128,256,512,1024", "1e8"),
+    "aero": of_steps("aero", 3, "4,8,16,32", "2e6"),
     "producer": Suite(
         {name: f"{BOUND}bench/taskgrain-producer-{name}" for name in PRODUCERS},
         producer, "stolen", {"turns": "0,300,1500,6000,30000,150000", "tasks": "100000"}, "bench", "bench",
