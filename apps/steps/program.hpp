@@ -5,12 +5,14 @@
 
 #include <bit>
 #include <chrono>
+#include <cmath>
 #include <concepts>
 #include <cstdint>
 #include <exception>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <span>
+#include <stdexcept>
 #include <string>
 
 #include "../matrix/flags.hpp"
@@ -93,6 +95,7 @@ int drive_steps(int argc, char** argv, const StepsProblem& problem, const char* 
       ranks.barrier();
       const double seconds = ranks.max(std::chrono::duration<double>(Clock::now() - start).count());
       const Verified found = solver.verify();
+      if (ranks.rank() == 0 && !std::isfinite(found.error)) throw std::runtime_error("the result is no number");
       nlohmann::ordered_json line{{"program", problem.name},  {"system", system},
                                   {"ranks", ranks.ranks()},   {"threads", options.threads},
                                   {"size", options.size},     {"steps", options.steps},
