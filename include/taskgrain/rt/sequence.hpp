@@ -210,6 +210,23 @@ class Sequence {
   auto task(std::initializer_list<Access> accesses, F function, TaskOptions options = {}) {
     return task(std::span(accesses.begin(), accesses.size()), std::move(function), std::move(options));
   }
+  /// A task whose work a device does: `start(turn, issue)` gives it to the device and returns at once, with the device's
+  /// event (TaskGraph::async_task). It ends when the device is done. In a loop or a trace, asynchronous tasks with events
+  /// of one type are started one after the other, and wait on the device; else there are no events to wait for.
+  /// \tparam E  the type of the event
+  /// \throws as task
+  template <DeviceEvent E, typename F>
+    requires std::is_invocable_r_v<E, F&, const Turn&, const Issue<E>&>
+  void async_task(std::span<const Access> accesses, F start, TaskOptions options = {}) {
+    begin(accesses, nullptr, std::move(options), &detail::event_type<E>)
+        .emplace([start = std::move(start)](const Turn& turn) mutable { detail::start_with<E>(turn, start); });
+    end();
+  }
+  template <DeviceEvent E, typename F>
+    requires std::is_invocable_r_v<E, F&, const Turn&, const Issue<E>&>
+  void async_task(std::initializer_list<Access> accesses, F start, TaskOptions options = {}) {
+    async_task<E>(std::span(accesses.begin(), accesses.size()), std::move(start), std::move(options));
+  }
   /// A task whose result is added to `target`: target = operation(target, result). Such tasks run at the same time, and
   /// their results are kept until the data is used in another way, or waited for. They are added in the order of the
   /// program, so any number of workers gives the same bits.
@@ -327,7 +344,9 @@ class Sequence {
   /// Across ranks, a part of the open reduction is data.
   void add_part(const Data& data, const std::shared_ptr<void>& owner, const detail::Region& region, bool travels);
   /// Checks a task, and returns the place for its function. It is given when `end` returns.
-  detail::TaskFunction& begin(std::span<const Access> accesses, const Access* also, TaskOptions&& options);
+  /// \param event  of an asynchronous task
+  detail::TaskFunction& begin(std::span<const Access> accesses, const Access* also, TaskOptions&& options,
+                              const detail::EventType* event = nullptr);
   void end();
   /// The open reduction of this kind and target; null if there is none, and then none of another is open.
   std::shared_ptr<void> joined_reduction(const Data& data, const void* kind, const void* target);

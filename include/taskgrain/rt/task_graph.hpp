@@ -23,6 +23,7 @@ namespace taskgrain::rt {
 class Communicator;
 
 namespace detail {
+class CompiledBody;
 struct Compiler;
 
 /// The number of a graph, which is never given twice, and while it lives its name.
@@ -118,6 +119,7 @@ class TaskGraph {
   Communicator* ranks() const noexcept { return ranks_; }
 
  private:
+  friend class detail::CompiledBody;
   friend struct detail::Compiler;
 
   enum class NodeKind : std::uint8_t { task, async, precondition, postcondition, send, receive, self_receive };

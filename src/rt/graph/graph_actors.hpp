@@ -28,7 +28,20 @@ namespace taskgrain::rt::detail {
 struct InOrderPrograms;
 struct QueuedPrograms;
 
-class GraphActors : public Handler, public std::enable_shared_from_this<GraphActors> {
+/// Who has asynchronous tasks in flight.
+class AsyncOwner {
+ public:
+  /// The device is done with an iteration of a device task. From any thread.
+  virtual void device_done(std::uint32_t d, std::int64_t iteration) = 0;
+  /// A task throws, with the exception that is being handled.
+  /// \param iteration  over all launches
+  virtual void fail(std::uint32_t node, std::int64_t iteration) noexcept = 0;
+
+ protected:
+  ~AsyncOwner() = default;
+};
+
+class GraphActors : public Handler, public AsyncOwner, public std::enable_shared_from_this<GraphActors> {
  public:
   GraphActors(Runtime& runtime, Outline outline, std::unique_ptr<RankEdges> rank_edges = nullptr);
   ~GraphActors() override;
@@ -49,13 +62,8 @@ class GraphActors : public Handler, public std::enable_shared_from_this<GraphAct
   /// being handled, and not to the waits of the runtime. It cancels the launch. \pre no launch runs
   void tell_failures(std::function<void(std::uint32_t, std::int64_t)> function) { on_failure_ = std::move(function); }
 
-  // -- for asynchronous tasks in flight
-
-  /// The device is done with an iteration of a device task. From any thread.
-  virtual void device_done(std::uint32_t d, std::int64_t iteration) = 0;
-  /// A task throws, with the exception that is being handled.
-  /// \param iteration  over all launches
-  void fail(std::uint32_t node, std::int64_t iteration) noexcept {
+  // -- AsyncOwner
+  void fail(std::uint32_t node, std::int64_t iteration) noexcept final {
     on_failure_ ? on_failure_(node, iteration - begin_) : engine_.fail(*this, task_text(node, iteration));
   }
 

@@ -22,10 +22,10 @@ void Done::operator()() const {
 
 namespace taskgrain::rt::detail {
 
-Done InFlightOperation::begin(Runtime& runtime, std::shared_ptr<GraphActors> graph, const DeviceTask& task,
+Done InFlightOperation::begin(Runtime& runtime, std::shared_ptr<AsyncOwner> owner, std::uint32_t node,
                               std::uint32_t number, std::int64_t iteration) {
-  graph_ = std::move(graph);
-  node_ = task.node;
+  owner_ = std::move(owner);
+  node_ = node;
   number_ = number;
   iteration_ = iteration;
   hold_.emplace(runtime);
@@ -36,9 +36,9 @@ Done InFlightOperation::begin(Runtime& runtime, std::shared_ptr<GraphActors> gra
 
 void InFlightOperation::finish() {
   if (over_.exchange(true, std::memory_order_acq_rel)) return;
-  graph_->device_done(number_, iteration_);
+  owner_->device_done(number_, iteration_);
   hold_.reset();
-  graph_.reset();
+  owner_.reset();
 }
 
 void InFlightOperation::release() noexcept {
@@ -47,7 +47,7 @@ void InFlightOperation::release() noexcept {
     try {
       throw UsageError("its device never called done: all copies of the function are destroyed");
     } catch (...) {
-      graph_->fail(node_, iteration_);
+      owner_->fail(node_, iteration_);
     }
     finish();  // the launch has failed: it must not wait for this device
   }
@@ -100,7 +100,7 @@ void Issuer::issue(GraphActors& graph, std::uint32_t d, const Turn& turn, std::i
     graph.device_done(d, iteration);
     throw;
   }
-  const Done done = operation->begin(runtime_, graph.shared_from_this(), task, d, iteration);
+  const Done done = operation->begin(runtime_, graph.shared_from_this(), task.node, d, iteration);
   try {
     event.emplace(*task.start.type, [&](void* made) {
       task.start.call(task.start.function, turn, after.events.data(), after.events.size(), done, made);

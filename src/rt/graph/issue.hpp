@@ -46,7 +46,7 @@ class InFlightPool {
 };
 
 /// An asynchronous task from its start until its device is done. All copies of one Done share it. It has a hold of the
-/// runtime, so the graph and the engine live until `finish`; later it uses neither.
+/// runtime, so the owner and the engine live until `finish`; later it uses neither.
 class InFlightOperation {
  public:
   explicit InFlightOperation(InFlightPool& pool) noexcept : pool_(pool) {}
@@ -54,7 +54,7 @@ class InFlightOperation {
   InFlightOperation& operator=(const InFlightOperation&) = delete;
 
   /// \pre it was taken from the pool
-  Done begin(Runtime& runtime, std::shared_ptr<GraphActors> graph, const DeviceTask& task, std::uint32_t number,
+  Done begin(Runtime& runtime, std::shared_ptr<AsyncOwner> owner, std::uint32_t node, std::uint32_t number,
              std::int64_t iteration);
   /// The device is done. Only the first call counts.
   void finish();
@@ -68,8 +68,8 @@ class InFlightOperation {
 
   InFlightPool& pool_;
   InFlightOperation* next_ = nullptr;  // in a list of the pool
-  // Reset by `finish`, after which the graph may be destroyed. Written, as hold_, by the thread that has set over_.
-  std::shared_ptr<GraphActors> graph_;
+  // Reset by `finish`, after which the owner may be destroyed. Written, as hold_, by the thread that has set over_.
+  std::shared_ptr<AsyncOwner> owner_;
   std::uint32_t node_ = 0, number_ = 0;
   std::int64_t iteration_ = 0;
   std::optional<Runtime::Hold> hold_;

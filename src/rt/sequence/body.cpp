@@ -20,14 +20,15 @@ bool Body::alike(const Body& other) const noexcept {
   };
   return tasks.size() == other.tasks.size() && std::ranges::equal(accesses, other.accesses, same) &&
          std::ranges::equal(tasks, other.tasks, [](const Task& a, const Task& b) {
-           return a.accesses == b.accesses && a.worker == b.worker && a.rank == b.rank;
+           return a.accesses == b.accesses && a.worker == b.worker && a.event == b.event && a.rank == b.rank;
          });
 }
 
 Body Body::shape() const {
   Body shape{{}, accesses, results, {}};
   for (const Task& task : tasks)
-    shape.tasks.push_back({{}, task.accesses, task.worker, task.given_worker, task.priority, task.name, task.rank});
+    shape.tasks.push_back(
+        {{}, task.accesses, task.worker, task.given_worker, task.priority, task.name, task.event, task.rank});
   return shape;
 }
 
@@ -74,6 +75,12 @@ CompiledBody::Step CompiledBody::step_of(TaskGraph& graph, const Transfer& trans
   return {pack, {}, access};
 }
 
+TaskGraph::Node CompiledBody::node_of(TaskGraph& graph, const Body::Task& task, std::size_t k) {
+  if (task.event == nullptr) return graph.task(task.worker, [](const Turn&) {}, task.name);  // each launch brings it
+  OfIteration& start = starts_.emplace_back(OfIteration{this, k});
+  return graph.add({task.worker, TaskGraph::NodeKind::async, {}, {task.event, &start, &OfIteration::start}}, task.name);
+}
+
 TaskGraph CompiledBody::graph_of(const Body& body, const std::string& name,
                                  const std::vector<std::vector<Transfer>>& transfers) {
   TaskGraph graph = ranks_ == nullptr ? TaskGraph(name) : TaskGraph(*ranks_, name);
@@ -91,8 +98,7 @@ TaskGraph CompiledBody::graph_of(const Body& body, const std::string& name,
     const Body::Task& task = body.tasks[k];
     if (task.rank != here) continue;
     const auto accesses = body.accesses_of(k);
-    // Each launch brings the functions.
-    steps.push_back({graph.task(task.worker, [](const Turn&) {}, task.name), accesses});
+    steps.push_back({node_of(graph, task, k), accesses});
     task_of_.resize(steps.back().node.index + 1, no_task);
     task_of_.back() = k;
     for (const Access& access : accesses) {

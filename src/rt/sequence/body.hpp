@@ -24,6 +24,7 @@ struct Body {
     std::uint32_t accesses;              // where they end; they begin where those of the task before end
     int worker, given_worker, priority;  // given_worker: by its options
     std::string name;
+    const EventType* event;  // of an asynchronous task; else null
     int rank = 0;
   };
 
@@ -69,21 +70,32 @@ class CompiledBody {
   void release() noexcept { bodies_.clear(); }
 
  private:
-  /// What a record calls where each iteration has its own function.
+  /// What a record calls where each iteration has its own function, or the task is asynchronous.
   struct OfIteration {
-    const CompiledBody* own;
+    CompiledBody* own;
     std::size_t task;
     void operator()(const Turn& turn) const {
-      own->bodies_[static_cast<std::size_t>(turn.iteration)]->tasks[task].function({0, turn.worker, turn.overall});
+      own->function(task, turn)(Turn{own->iteration(turn), turn.worker, turn.overall});
+    }
+    static void start(void* of, const Turn& turn, const void* after, std::size_t number, const Done& done,
+                      void* event) {
+      const auto& [own, task] = *static_cast<OfIteration*>(of);
+      const Turn given{own->iteration(turn), turn.worker, turn.overall};
+      own->function(task, turn)(StartTurn{given, after, number, done, event});
     }
   };
 
   static constexpr std::size_t no_task = SIZE_MAX;
   struct Step;
+  TaskFunction& function(std::size_t task, const Turn& turn) const noexcept {
+    return bodies_[bodies_.size() == 1 ? 0 : static_cast<std::size_t>(turn.iteration)]->tasks[task].function;
+  }
+  std::int64_t iteration(const Turn& turn) const noexcept { return bodies_.size() == 1 ? turn.iteration : 0; }
 
   void fail(std::uint32_t node, std::int64_t iteration) noexcept;
   /// Fills `uses_`, `extra_` and `task_of_`.
   TaskGraph graph_of(const Body& body, const std::string& name, const std::vector<std::vector<Transfer>>& transfers);
+  TaskGraph::Node node_of(TaskGraph& graph, const Body::Task& task, std::size_t k);
   /// What this rank does of a transfer.
   Step step_of(TaskGraph& graph, const Transfer& transfer, std::uint64_t tag);
   Access extra(std::span<const Region> regions, const std::string& name, Mode mode);
@@ -99,6 +111,7 @@ class CompiledBody {
   std::vector<Use> uses_;
   std::vector<std::size_t> task_of_;           // by node: its number in the body
   std::vector<std::shared_ptr<Body>> bodies_;  // that run
+  std::deque<OfIteration> starts_;             // of asynchronous tasks
   std::atomic<bool> failed_{false};
   std::exception_ptr failure_;  // by the worker that has set failed_
   CompiledGraph graph_;

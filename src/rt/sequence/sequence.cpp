@@ -50,8 +50,9 @@ Data Sequence::together(std::initializer_list<const Data*> parts, DataOptions op
   return data(std::span<const detail::Region>(regions), options, travels);
 }
 
-detail::TaskFunction& Sequence::begin(std::span<const Access> accesses, const Access* also, TaskOptions&& options) {
-  return core_->begin(accesses, also, std::move(options));
+detail::TaskFunction& Sequence::begin(std::span<const Access> accesses, const Access* also, TaskOptions&& options,
+                                      const detail::EventType* event) {
+  return core_->begin(accesses, also, std::move(options), event);
 }
 
 void Sequence::end() { core_->end(); }

@@ -24,7 +24,8 @@ const char* word_for(Mode mode) noexcept {
 
 SequenceCore::SequenceCore(Runtime& runtime, Communicator* communicator, SequenceOptions&& options)
     : runtime_(runtime), engine_(engine_of(runtime)), name_(std::move(options.name)),
-      window_(checked_window(options.window)), mask_(options.window - 1), flow_(runtime, Tasks{this}, name_) {
+      window_(checked_window(options.window)), mask_(options.window - 1),
+      pools_(static_cast<std::size_t>(runtime.workers())), flow_(runtime, Tasks{this}, name_) {
   if (communicator == nullptr) return;
   if (runtime.options().communicator != communicator)
     throw_usage({name_, ": the runtime has another communicator, or none"});
@@ -166,15 +167,16 @@ int SequenceCore::home_of_written() const noexcept {
   return (*registry_)[(written == accesses_.end() ? accesses_.begin() : written)->index].home;
 }
 
-TaskFunction& SequenceCore::begin(std::span<const Access> accesses, const Access* also, TaskOptions&& options) {
+TaskFunction& SequenceCore::begin(std::span<const Access> accesses, const Access* also, TaskOptions&& options,
+                                  const EventType* event) {
   check_no_task();
   if (failed_.load(std::memory_order_relaxed)) [[unlikely]]
     wait_for_flow();
   if (expected_ != nullptr) {
     drop_unfinished();
-    if (is_expected(accesses, also, options)) {
+    if (is_expected(accesses, also, options, event)) {
       const Body::Task& expected = expected_->tasks[recorded_];
-      return record_task(expected.accesses, expected.worker, expected.rank, std::move(options));
+      return record_task(expected.accesses, expected.worker, expected.rank, std::move(options), event);
     }
     expect_no_more();
   }
@@ -191,17 +193,18 @@ TaskFunction& SequenceCore::begin(std::span<const Access> accesses, const Access
     drop_unfinished();
     recording_->accesses.insert(recording_->accesses.end(), accesses_.begin(), accesses_.end());
     if (ranks_) std::ranges::move(owners(), std::back_inserter(recording_->owners));
-    return record_task(static_cast<std::uint32_t>(recording_->accesses.size()), worker, rank, std::move(options));
+    return record_task(static_cast<std::uint32_t>(recording_->accesses.size()), worker, rank, std::move(options),
+                       event);
   }
   if (ranks_) {
     give(ranks_->enter(*registry_, accesses_, {rank, options.name}), owners());
     next_ = nullptr;
     if (rank != ranks_->rank()) return dropped_;
   }
-  return begin_here(worker, std::move(options));
+  return begin_here(worker, std::move(options), event);
 }
 
-TaskFunction& SequenceCore::begin_here(int worker, TaskOptions&& options) {
+TaskFunction& SequenceCore::begin_here(int worker, TaskOptions&& options, const EventType* event) {
   next_ = &task_of(submitted_ + 1);
   if (!next_->ended()) wait_for_room();
   next_->worker = worker;
@@ -209,7 +212,8 @@ TaskFunction& SequenceCore::begin_here(int worker, TaskOptions&& options) {
   next_->name = std::move(options.name);
   next_->locked = 0;
   next_->attempt = 0;
-  next_->launches = false;
+  next_->launches = next_->over = false;
+  next_->event = event;
   next_->locks.clear();
   return next_->function;
 }
@@ -276,6 +280,7 @@ void SequenceCore::give(const std::vector<Transfer>& transfers, const std::vecto
     WindowTask& node = *next_;
     node.launches = !sends;
     function.emplace(ranks_->function(transfer, owners, [this, &node] {
+      node.over = true;
       ++node.attempt;
       ready(node);
     }));
@@ -292,24 +297,27 @@ void SequenceCore::drop_unfinished() {
   if (expected_ == nullptr) recording_->accesses.resize(recorded_ == 0 ? 0 : recording_->tasks.back().accesses);
 }
 
-TaskFunction& SequenceCore::record_task(std::uint32_t accesses, int worker, int rank, TaskOptions&& options) {
+TaskFunction& SequenceCore::record_task(std::uint32_t accesses, int worker, int rank, TaskOptions&& options,
+                                        const EventType* event) {
   Body::Task& task = recording_->tasks.emplace_back();
   task.accesses = accesses;
   task.worker = worker;
   task.given_worker = options.worker;
   task.priority = options.priority;
   task.name = std::move(options.name);
+  task.event = event;
   task.rank = rank;
   return task.function;
 }
 
 /// Whether the next task of a body is as in the body that is expected: then it needs no other check. (Its data exists if
 /// the data of the launch does, which is checked.)
-bool SequenceCore::is_expected(std::span<const Access> accesses, const Access* also,
-                               const TaskOptions& options) const noexcept {
+bool SequenceCore::is_expected(std::span<const Access> accesses, const Access* also, const TaskOptions& options,
+                               const EventType* event) const noexcept {
   if (also != nullptr || accesses.empty() || !reductions_.empty() || recorded_ == expected_->tasks.size()) return false;
   const auto same = [](const Access& a, const Access& b) { return a.id == b.id && a.mode == b.mode; };
-  return options.worker == expected_->tasks[recorded_].given_worker &&
+  const Body::Task& expected = expected_->tasks[recorded_];
+  return options.worker == expected.given_worker && event == expected.event &&
          std::ranges::equal(accesses, expected_->accesses_of(recorded_), same);
 }
 
@@ -331,17 +339,72 @@ void SequenceCore::run(WindowTask& node) {
 }
 
 void SequenceCore::run_or_throw(WindowTask& node) {
-  if (node.launches && node.attempt > 0) {  // the launch has ended
+  if (node.over) {
     if (const std::exception_ptr failure = std::exchange(node.failure, nullptr)) std::rethrow_exception(failure);
   } else {
     if (!node.locks.empty() && !lock(node)) return;
+    if (node.event != nullptr) return issue(node);
     const bool launches = node.launches;
     node.function(Turn{0, this_worker(), 0});
     if (launches) return;
-    if (!node.locks.empty()) unlock(node);
   }
+  if (!node.locks.empty()) unlock(node);
   node.end([this](const WindowTask& next) { ready(next); });
   if (waits_.load(std::memory_order_relaxed)) runtime_.notify();  // seen too late, it costs some milliseconds
+}
+
+/// Starts an asynchronous task. It ends when its operation has, and the start has returned.
+void SequenceCore::issue(WindowTask& node) {
+  const int worker = this_worker();
+  auto& pool = pools_[static_cast<std::size_t>(worker)];
+  if (!pool) pool.reset(new InFlightPool);
+  InFlightOperation* const operation = pool->take();
+  node.left.store(2, std::memory_order_relaxed);
+  launched_.fetch_add(1, std::memory_order_relaxed);
+  const std::shared_ptr<AsyncOwner> own(std::shared_ptr<void>(), this);  // it waits for all operations
+  const auto place = static_cast<std::uint32_t>(node.number & mask_);
+  const Done done = operation->begin(runtime_, own, place, place, static_cast<std::int64_t>(node.number));
+  try {
+    StoredEvent event;
+    event.emplace(*node.event, [&](void* made) { node.function(StartTurn{{0, worker, 0}, nullptr, 0, done, made}); });
+  } catch (...) {
+    failed_.store(true, std::memory_order_release);
+    done();  // if the device has a copy, its call does nothing
+    started_or_done(node);
+    throw;
+  }
+  started_or_done(node);
+}
+
+void SequenceCore::device_done(std::uint32_t place, std::int64_t) { started_or_done(window_[place]); }
+
+/// The device has dropped an operation.
+void SequenceCore::fail(std::uint32_t place, std::int64_t number) noexcept {
+  const std::string& name = window_[place].name;
+  try {
+    throw;
+  } catch (const std::exception& error) {
+    window_[place].failure =
+        std::make_exception_ptr(TaskFailed(name.empty() ? "task " + std::to_string(number) : name, message_of(error)));
+  }
+}
+
+void SequenceCore::started_or_done(WindowTask& node) {
+  if (node.left.fetch_sub(1, std::memory_order_acq_rel) == 1) over(node);
+}
+
+/// Queues a task again whose graph or operation is over. From any thread.
+void SequenceCore::over(WindowTask& node) {
+  Runtime& runtime = runtime_;
+  node.over = true;
+  ++node.attempt;
+  try {
+    ready(node);
+  } catch (...) {
+    failed_.store(true);  // no memory
+  }
+  launched_.fetch_sub(1, std::memory_order_release);  // from here on, the sequence may be gone
+  runtime.notify();
 }
 
 /// \returns whether the task has all its locks; if not, who unlocks the next will queue it again
@@ -546,7 +609,8 @@ void SequenceCore::give(Body& body) {
     if (also != nullptr) accesses = accesses.first(accesses.size() - 1);
     TaskFunction& place =
         begin(accesses, also,
-              {.worker = task.worker, .priority = task.priority, .name = task.name, .rank = ranks_ ? task.rank : -1});
+              {.worker = task.worker, .priority = task.priority, .name = task.name, .rank = ranks_ ? task.rank : -1},
+              task.event);
     place = std::move(task.function);
     end();
   }
@@ -571,17 +635,10 @@ void SequenceCore::launch(const std::shared_ptr<CompiledBody>& compiled, std::sh
     CompiledBody* const graph = given->compiled.get();
     const Event done = graph->launch(std::move(bodies), iterations).done;
     launched_.fetch_add(1, std::memory_order_relaxed);
-    done.then([this, &node, &runtime = runtime_, graph, done] {
+    done.then([this, &node, graph, done] {
       node.failure = graph->failure() ? graph->failure() : done.failure();
       graph->release();
-      ++node.attempt;
-      try {
-        ready(node);
-      } catch (...) {
-        failed_.store(true);  // no memory
-      }
-      launched_.fetch_sub(1, std::memory_order_release);  // from here on, the sequence may be gone
-      runtime.notify();
+      over(node);
     });
   });
   end();

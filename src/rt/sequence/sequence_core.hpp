@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "graph/issue.hpp"
 #include "sequence/across_ranks.hpp"
 #include "sequence/body.hpp"
 #include "sequence/dependences.hpp"
@@ -23,7 +24,7 @@
 
 namespace taskgrain::rt::detail {
 
-class SequenceCore {
+class SequenceCore final : AsyncOwner {
  public:
   /// \param communicator  of a sequence of its ranks; null: of this rank alone
   SequenceCore(Runtime& runtime, Communicator* communicator, SequenceOptions&& options);
@@ -34,7 +35,8 @@ class SequenceCore {
   /// For the result of a task.
   std::uint32_t add_result(const std::shared_ptr<void>& owner, const Region& region, bool travels);
   void add_part(const Access& data, const std::shared_ptr<void>& owner, const Region& region, bool travels);
-  TaskFunction& begin(std::span<const Access> accesses, const Access* also, TaskOptions&& options);
+  TaskFunction& begin(std::span<const Access> accesses, const Access* also, TaskOptions&& options,
+                      const EventType* event = nullptr);
   void end();
   std::shared_ptr<void> joined_reduction(const Access& data, const void* kind, const void* target);
   void open_reduction(const Access& data, const void* kind, const void* target, std::shared_ptr<void> sum,
@@ -92,7 +94,7 @@ class SequenceCore {
   /// Of the memory of `accesses_`.
   std::vector<std::shared_ptr<void>> owners() const;
   /// A task of this rank that uses `accesses_`.
-  TaskFunction& begin_here(int worker, TaskOptions&& options);
+  TaskFunction& begin_here(int worker, TaskOptions&& options, const EventType* event = nullptr);
   void wait_for_room();
   /// Waits until `done()`. \throws as Sequence::wait
   template <typename Done>
@@ -111,14 +113,21 @@ class SequenceCore {
 
   void run(WindowTask& node);
   void run_or_throw(WindowTask& node);
+  void issue(WindowTask& node);
+  void device_done(std::uint32_t place, std::int64_t number) override;
+  void fail(std::uint32_t place, std::int64_t number) noexcept override;
+  void started_or_done(WindowTask& node);
+  void over(WindowTask& node);
   bool lock(WindowTask& node);
   void unlock(WindowTask& node);
   void ready(const WindowTask& node) { flow_.fulfill(key_of(node)); }
 
   void drop_unfinished();
   /// \param accesses  where its accesses end
-  TaskFunction& record_task(std::uint32_t accesses, int worker, int rank, TaskOptions&& options);
-  bool is_expected(std::span<const Access> accesses, const Access* also, const TaskOptions& options) const noexcept;
+  TaskFunction& record_task(std::uint32_t accesses, int worker, int rank, TaskOptions&& options,
+                            const EventType* event);
+  bool is_expected(std::span<const Access> accesses, const Access* also, const TaskOptions& options,
+                   const EventType* event) const noexcept;
   void expect_no_more();
   /// \param known  the last of these is expected
   std::shared_ptr<Body> record(const std::vector<Traced>& known, const std::function<void()>& body);
@@ -146,7 +155,7 @@ class SequenceCore {
   int next_home_ = 0;
   /// A task has thrown: those that have not started are dropped. Set by its worker, and reset when all have stopped.
   std::atomic<bool> failed_{false};
-  std::atomic<int> launched_{0};    // graphs that have not ended: by tasks, and by what ends these
+  std::atomic<int> launched_{0};    // graphs and operations that have not ended: by tasks, and by what ends these
   std::atomic<bool> waits_{false};  // the thread that gives tasks, for some of them to end; by that thread
   // Of the task that is given:
   std::vector<Access> accesses_;
@@ -163,11 +172,12 @@ class SequenceCore {
   std::map<std::uint32_t, OpenReduction> reductions_;  // by the index of their data
   std::map<std::uint32_t, CommuteLock> locks_;
 
-  std::unique_ptr<AcrossRanks> ranks_;  // null: of this rank alone
-  std::deque<std::byte> tokens_;        // memory of what has none
-  std::uint64_t made_ = 0;              // data, across ranks
-  std::shared_ptr<Body> recording_;     // null: no body is recorded
-  std::size_t recorded_ = 0;            // tasks of it that have their functions
+  std::unique_ptr<AcrossRanks> ranks_;        // null: of this rank alone
+  std::deque<std::byte> tokens_;              // memory of what has none
+  std::uint64_t made_ = 0;                    // data, across ranks
+  std::vector<InFlightPool::Pointer> pools_;  // by worker, which makes its own
+  std::shared_ptr<Body> recording_;           // null: no body is recorded
+  std::size_t recorded_ = 0;                  // tasks of it that have their functions
   /// What its tasks have been so far: while this is set, it has no accesses of its own. Null: they differ from all.
   const Body* expected_ = nullptr;
   bool as_expected_ = false;                // the last body that was recorded, all of it

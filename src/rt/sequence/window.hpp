@@ -66,12 +66,15 @@ class alignas(apart) WindowTask {
   TaskFunction function;
   std::uint64_t number = 0;  // of the task, from 1
   int worker = 0, priority = 0;
-  unsigned locked = 0;              // so many of `locks`
-  std::uint64_t attempt = 0;        // how often it was queued again
-  bool launches = false;            // a graph, with which it ends
-  std::exception_ptr failure;       // of the graph; null if it did not fail
-  std::string name;                 // empty: its number
-  std::vector<CommuteLock*> locks;  // at data where it commutes with others, by address
+  unsigned locked = 0;               // so many of `locks`
+  std::uint64_t attempt = 0;         // how often it was queued again
+  bool launches = false;             // a graph, with which it ends
+  const EventType* event = nullptr;  // of an asynchronous task, which ends with its operation; else null
+  bool over = false;                 // the graph or the operation
+  std::atomic<int> left = 0;         // of an asynchronous task: its start and its operation
+  std::exception_ptr failure;        // of the graph or the operation; null if it did not fail
+  std::string name;                  // empty: its number
+  std::vector<CommuteLock*> locks;   // at data where it commutes with others, by address
 
   bool ended() const noexcept { return successors_.load(std::memory_order_acquire) == &end_; }
 

@@ -23,6 +23,21 @@ decltype(auto) call_with(const Turn& turn, F& function) {
     return function();
 }
 
+/// What the function of an asynchronous task is called with.
+struct StartTurn : Turn {
+  const void* after;  // events of its type
+  std::size_t number;
+  const Done& done;
+  void* event;  // where it puts its own
+};
+
+/// The function of an asynchronous task. \pre the turn is a StartTurn
+template <typename E, typename F>
+void start_with(const Turn& turn, F& start) {
+  const auto& own = static_cast<const StartTurn&>(turn);
+  ::new (own.event) E(start(turn, Issue<E>{{static_cast<const E*>(own.after), own.number}, own.done}));
+}
+
 /// Without allocation if the function has at most 64 bytes and moves without exceptions.
 class TaskFunction {
  public:

@@ -9,13 +9,14 @@
 #include <random>
 #include <vector>
 
+#include "rt/graph/simulated_device.hpp"
 #include "rt/stress.hpp"
 #include "taskgrain/rt/communicator.hpp"
 #include "taskgrain/rt/sequence.hpp"
 
 namespace taskgrain::rt::random_programs {
 
-inline constexpr std::size_t elements = 48, columns = 8, sums = 3;
+inline constexpr std::size_t elements = 48, columns = 8, sums = 3, streams = 2;
 
 /// A block of the elements, as a matrix of `columns`; several of them are a set.
 struct Piece {
@@ -28,7 +29,8 @@ struct Use {
 struct Step {
   std::uint64_t seed;
   std::vector<Use> uses;
-  std::optional<std::size_t> sum;  // that its result is added to
+  std::optional<std::size_t> sum;     // that its result is added to
+  std::optional<std::size_t> stream;  // of a device that does it
 };
 
 struct Memory {
@@ -88,7 +90,7 @@ class RandomProgram {
     return apart;
   }
   Step any_step() {
-    Step step{random_(), {}, {}};
+    Step step{random_(), {}, {}, {}};
     for (std::size_t n = below(4); n > 0; --n) {
       const Use use{below(data()), static_cast<Mode>(below(4))};
       // What commutes sees none of what the others have done.
@@ -98,7 +100,10 @@ class RandomProgram {
       });
       if (fits) step.uses.push_back(use);
     }
-    if (below(4) == 0) step.sum = below(sums);
+    if (below(4) == 0)
+      step.sum = below(sums);
+    else if (below(3) == 0)
+      step.stream = below(streams);
     return step;
   }
 
@@ -157,6 +162,10 @@ class Given {
       const auto run = [this, &step](const Turn& turn) { return program_.run(step, memory, turn.iteration); };
       if (step.sum)
         sequence_.reduce(sums_[*step.sum], memory.sum(*step.sum), RandomProgram::add, accesses, run);
+      else if (step.stream)
+        sequence_.async_task<Event>(accesses, [this, &step, run](const Turn& turn, const Issue<Event>& issue) {
+          return device_.submit(*step.stream, issue.after, [run, turn] { run(turn); }, issue.done);
+        });
       else
         sequence_.task(accesses, [run](const Turn& turn) { run(turn); });
     }
@@ -175,7 +184,10 @@ class Given {
   Memory memory;
 
  private:
+  using Event = SimulatedDevice::Event;
+
   const RandomProgram& program_;
+  SimulatedDevice device_{streams};
   Sequence sequence_;
   std::vector<Data> data_, sums_;
 };

@@ -412,6 +412,74 @@ TEST_F(RtSequence, AllocatesNothingForATaskOnceItRuns) {
   EXPECT_LT(allocations() - before, 500) << "of 20000 tasks";
 }
 
+TEST_F(RtSequence, AnAsynchronousTaskThatFailsIsNamed) {
+  struct None {};
+  int x = 0;
+  const Data of_x = sequence_.data(x);
+  Done kept;
+  const auto start = [&](const Turn&, const Issue<None>& issue) {
+    kept = issue.done;  // it has failed before it is called
+    throw std::runtime_error("no device");
+    return None{};
+  };
+  const auto drop = [](const Turn&, const Issue<None>&) { return None{}; };
+  const auto fails = [&](const auto& way) {
+    try {
+      way();
+      sequence_.task({read(of_x)}, [&] { x = -1; });
+      sequence_.wait();
+    } catch (const TaskFailed& error) {
+      return std::string(error.what());
+    }
+    return std::string("nothing");
+  };
+  const auto give = [&](const auto& function) {
+    sequence_.async_task<None>({write(of_x)}, function, {.name = "copy"});
+  };
+  EXPECT_THAT(fails([&] { give(drop); }), HasSubstr("copy failed: its device never called done"));
+  EXPECT_THAT(fails([&] { sequence_.loop(3, [&] { give(drop); }); }),
+              HasSubstr("loop failed: copy failed: its device never called done"));
+  for (const bool in_a_loop : {false, true}) {
+    EXPECT_THAT(fails([&] { in_a_loop ? sequence_.loop(2, [&] { give(start); }) : give(start); }),
+                HasSubstr("copy failed: no device"));
+    kept = {};
+  }
+  EXPECT_EQ(x, 0) << "nothing after them ran";
+  sequence_.wait();
+}
+
+TEST_F(RtSequence, AnAsynchronousTaskEndsWithItsOperationAndLocksUntilThen) {
+  struct None {};
+  std::vector<Done> given;
+  given.reserve(2);
+  std::atomic<bool> started{false};
+  bool at_once = false;
+  int x = 0;
+  const Data of_x = sequence_.data(x);
+  for (int k = 0; k < 2; ++k)
+    sequence_.async_task<None>({commutative(of_x)},
+                               [&](const Turn&, const Issue<None>& issue) {
+                                 at_once = at_once || (!given.empty() && x == 0);
+                                 given.push_back(issue.done);
+                                 if (x == 1) issue.done();
+                                 started = true;
+                                 started.notify_one();
+                                 return None{};
+                               },
+                               {.worker = 0});
+  const auto after = sequence_.task({read(of_x)}, [&] { return x; }, {.worker = 0});
+  std::thread device([&] {
+    started.wait(false);
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    x = 1;
+    given[0]();
+  });
+  EXPECT_EQ(sequence_.wait(after), 1);
+  device.join();
+  EXPECT_FALSE(at_once);
+  EXPECT_EQ(given.size(), 2U);
+}
+
 TEST_F(RtSequence, RefusesWhatIsWrongInWords) {
   int x = 0, y = 0;
   std::vector<int> values(4);
