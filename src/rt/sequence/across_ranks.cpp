@@ -114,7 +114,8 @@ std::vector<Transfer> AcrossRanks::enter(const DataRegistry& registry, std::span
   return transfers;
 }
 
-AcrossRanks::Plan AcrossRanks::plan(const DataRegistry& registry, const Body& body) {
+std::vector<Transfer> AcrossRanks::enter(const DataRegistry& registry, const Body& body,
+                                         std::vector<std::vector<Transfer>>* at) {
   const auto each_task = [&](Holders& holders, const auto& transfers_of, Transfer* first) {
     for (std::size_t k = 0; k < body.tasks.size(); ++k)
       enter(holders, registry, body.accesses_of(k), {body.tasks[k].rank, body.tasks[k].name}, transfers_of(k), first);
@@ -123,18 +124,20 @@ AcrossRanks::Plan AcrossRanks::plan(const DataRegistry& registry, const Body& bo
   Holders end = holders_;
   end.begin_body();
   std::vector<Transfer> others;
-  Transfer first{0, 0, 0};
+  Transfer first{0, 0};
   each_task(end, [&](std::size_t) -> auto& { return others; }, &first);
   // So is it before the first, where it matters: at what the body reads before it writes it.
-  Plan plan{{}, std::vector<std::vector<Transfer>>(body.tasks.size())};
-  for (const Region& region : first.regions)
-    end.each_piece(region, [&](std::uintptr_t begin, const Holders::Piece& piece) {
+  std::vector<Transfer> before;
+  for (std::size_t k = 0; k < first.regions.size(); ++k)
+    end.each_piece(first.regions[k], [&](std::uintptr_t begin, const Holders::Piece& piece) {
       for (const int rank : piece.ranks)
-        holders_.read({begin, piece.end - begin, 1, region.stride}, rank, 0, plan.before);
+        holders_.read({begin, piece.end - begin, 1, first.regions[k].stride}, rank, first.data[k], before);
     });
   holders_ = end;
-  each_task(end, [&](std::size_t k) -> auto& { return plan.at[k]; }, nullptr);
-  return plan;
+  if (at == nullptr) return before;
+  at->resize(body.tasks.size());
+  each_task(end, [&](std::size_t k) -> auto& { return (*at)[k]; }, nullptr);
+  return before;
 }
 
 void AcrossRanks::note(const DataRegistry& registry, std::span<const Access> accesses, int rank) noexcept {

@@ -63,12 +63,10 @@ class AcrossRanks {
   /// A task is given. \returns what has to come to its rank
   /// \throws UsageError  that cannot be copied
   std::vector<Transfer> enter(const DataRegistry& registry, std::span<const Access> accesses, const Task& task);
-  struct Plan {
-    std::vector<Transfer> before;           // of all, once
-    std::vector<std::vector<Transfer>> at;  // before each task, in each iteration
-  };
-  /// A body whose tasks run at least once.
-  Plan plan(const DataRegistry& registry, const Body& body);
+  /// A body is given, which runs at least once.
+  /// \param at  null, or what has to come before each task, in each iteration; the same for bodies that are alike
+  /// \returns what has to come before all, once
+  std::vector<Transfer> enter(const DataRegistry& registry, const Body& body, std::vector<std::vector<Transfer>>* at);
   /// What is given, so that ranks that were given other tasks are found.
   void note(std::uint64_t what) noexcept { hash_ = (hash_ ^ what) * 0x9E3779B97F4A7C15, hash_ ^= hash_ >> 29; }
   void note(const DataRegistry& registry, std::span<const Access> accesses, int rank) noexcept;

@@ -11,12 +11,8 @@ namespace taskgrain::rt::detail {
 
 bool Body::alike(const Body& other) const noexcept {
   // What a body makes for its results is new each time: the k-th is the k-th.
-  const auto place = [](const Body& of, const Access& access) {
-    const auto at = std::ranges::lower_bound(of.results, access.id);
-    return at != of.results.end() && *at == access.id ? at - of.results.begin() : -1;
-  };
   const auto same = [&](const Access& a, const Access& b) {
-    return a.mode == b.mode && (a.id == b.id || (place(*this, a) >= 0 && place(*this, a) == place(other, b)));
+    return a.mode == b.mode && (a.id == b.id || (result(a.id) >= 0 && result(a.id) == other.result(b.id)));
   };
   return tasks.size() == other.tasks.size() && std::ranges::equal(accesses, other.accesses, same) &&
          std::ranges::equal(tasks, other.tasks, [](const Task& a, const Task& b) {
@@ -25,7 +21,7 @@ bool Body::alike(const Body& other) const noexcept {
 }
 
 Body Body::shape() const {
-  Body shape{{}, accesses, results, {}};
+  Body shape{{}, accesses, results, {}, {}};
   for (const Task& task : tasks)
     shape.tasks.push_back(
         {{}, task.accesses, task.worker, task.given_worker, task.priority, task.name, task.event, task.rank});
@@ -53,22 +49,30 @@ Access CompiledBody::extra(std::span<const Region> regions, const std::string& n
   return extra_.back();
 }
 
-CompiledBody::Step CompiledBody::step_of(TaskGraph& graph, const Transfer& transfer, std::uint64_t tag) {
+CompiledBody::Step CompiledBody::step_of(TaskGraph& graph, const Body& body, const Transfer& given, std::uint64_t tag) {
+  Transfer& transfer = transfers_.emplace_back(given);
+  bool moves = false;
+  for (std::size_t k = 0; k < transfer.regions.size(); ++k)
+    if (const auto result = body.result((*registry_)[transfer.data[k]].id); result >= 0) {
+      const auto number = static_cast<std::size_t>(result);
+      moves_.push_back({&transfer.regions[k], number, transfer.regions[k].begin - body.places[number]});
+      moves = true;
+    }
   const std::string name = "data from rank " + std::to_string(transfer.from) + " to " + std::to_string(transfer.to);
-  const int worker = (*registry_)[transfer.data].home;
+  const int worker = (*registry_)[transfer.data.front()].home;
   if (transfer.to == ranks_->rank()) {
     const TaskGraph::Node receive = graph.receive(transfer.from, tag, transfer.bytes(), name);
     const TaskGraph::Node unpack = graph.task(
-        worker, [this, receive, transfer](const Turn& turn) { transfer.unpack(graph_.received(receive, turn).data()); },
-        name);
+        worker,
+        [this, receive, &transfer](const Turn& turn) { transfer.unpack(graph_.received(receive, turn).data()); }, name);
     graph.edge(receive, unpack);
     return {unpack, {}, extra(transfer.regions, name, Mode::write)};
   }
   const Access access = extra(transfer.regions, name, Mode::read);
-  if (const auto bytes = transfer.in_place(); !bytes.empty())
+  if (const auto bytes = transfer.in_place(); !bytes.empty() && !moves)
     return {graph.send(worker, transfer.to, tag, bytes, name), {}, access};
   std::vector<std::byte>& buffer = buffers_.emplace_back(transfer.bytes());
-  const TaskGraph::Node pack = graph.task(worker, [transfer, to = buffer.data()] { transfer.pack(to); }, name);
+  const TaskGraph::Node pack = graph.task(worker, [&transfer, to = buffer.data()] { transfer.pack(to); }, name);
   const TaskGraph::Node send = graph.send(worker, transfer.to, tag, buffer, name);
   graph.edge(pack, send);
   graph.carried_edge(send, pack);
@@ -92,7 +96,7 @@ TaskGraph CompiledBody::graph_of(const Body& body, const std::string& name,
   for (std::size_t k = 0; k < body.tasks.size(); ++k) {
     if (k < transfers.size())
       for (const Transfer& transfer : transfers[k]) {
-        if (transfer.from == here || transfer.to == here) steps.push_back(step_of(graph, transfer, tag));
+        if (transfer.from == here || transfer.to == here) steps.push_back(step_of(graph, body, transfer, tag));
         ++tag;
       }
     const Body::Task& task = body.tasks[k];
@@ -106,6 +110,9 @@ TaskGraph CompiledBody::graph_of(const Body& body, const std::string& name,
       const auto [it, first] = uses.try_emplace(access.id, use);
       if (!first && it->second.mode != access.mode) it->second.mode = Mode::read_write;
     }
+    for (std::size_t t = 0; k < transfers.size() && t < transfers[k].size(); ++t)
+      for (const std::uint32_t data : transfers[k][t].data)  // what has come was written here
+        if (transfers[k][t].to == here) uses.at((*registry_)[data].id).mode = Mode::read_write;
   }
   for (const auto& [id, use] : uses) uses_.push_back({use.at, use.mode == Mode::read ? Mode::read : Mode::read_write});
 
@@ -145,6 +152,7 @@ CompiledGraph::Launch CompiledBody::launch(std::vector<std::shared_ptr<Body>> bo
   bodies_ = std::move(bodies);
   failed_.store(false, std::memory_order_relaxed);
   failure_ = nullptr;
+  for (const Move& move : moves_) move.region->begin = bodies_[0]->places[move.result] + move.offset;
   CompiledGraph::LaunchOptions options;
   options.iterations = iterations;
   std::vector<std::shared_ptr<void>> none;

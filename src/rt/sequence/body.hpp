@@ -2,6 +2,7 @@
 
 /// What a loop or a trace gives: its tasks, and the graph that they become.
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <deque>
@@ -31,11 +32,17 @@ struct Body {
   std::vector<Task> tasks;
   std::vector<Access> accesses;               // of all tasks
   std::vector<std::uint64_t> results;         // ids of the data that its tasks make, ascending
+  std::vector<std::uintptr_t> places;         // of that data
   std::vector<std::shared_ptr<void>> owners;  // of memory that another rank may need when nothing else does
 
   std::span<const Access> accesses_of(std::size_t k) const noexcept {
     const std::size_t begin = k == 0 ? 0 : tasks[k - 1].accesses;
     return std::span(accesses).subspan(begin, tasks[k].accesses - begin);
+  }
+  /// Which of the results it is; -1: none.
+  std::ptrdiff_t result(std::uint64_t id) const noexcept {
+    const auto at = std::ranges::lower_bound(results, id);
+    return at != results.end() && *at == id ? at - results.begin() : -1;
   }
   /// Whether the tasks of the other use the same, so that they come after each other in the same way.
   bool alike(const Body& other) const noexcept;
@@ -97,13 +104,19 @@ class CompiledBody {
   TaskGraph graph_of(const Body& body, const std::string& name, const std::vector<std::vector<Transfer>>& transfers);
   TaskGraph::Node node_of(TaskGraph& graph, const Body::Task& task, std::size_t k);
   /// What this rank does of a transfer.
-  Step step_of(TaskGraph& graph, const Transfer& transfer, std::uint64_t tag);
+  Step step_of(TaskGraph& graph, const Body& body, const Transfer& transfer, std::uint64_t tag);
   Access extra(std::span<const Region> regions, const std::string& name, Mode mode);
 
   Communicator* const ranks_;
   const std::shared_ptr<DataRegistry> registry_;
-  std::vector<Access> extra_;                   // the token, and what goes between ranks
-  std::deque<std::vector<std::byte>> buffers_;  // for what is sent and does not lie in one piece
+  std::vector<Access> extra_;  // the token, and what goes between ranks
+  std::deque<Transfer> transfers_;
+  std::deque<std::vector<std::byte>> buffers_;  // for what is sent and does not lie in one place
+  struct Move {
+    Region* region;  // of a transfer, which in each body lies elsewhere
+    std::size_t result, offset;
+  };
+  std::vector<Move> moves_;
   struct Use {
     std::size_t at;  // of the body's accesses, one of this data
     Mode mode;

@@ -15,15 +15,14 @@ bool is_in(const std::vector<int>& ranks, int rank) noexcept {
 
 }  // namespace
 
-void Transfer::add(std::uintptr_t begin, std::size_t bytes, std::size_t stride) {
-  if (bytes == 0) return;
-  if (!regions.empty() && regions.back().rows == 1 && regions.back().begin + regions.back().row_bytes == begin) {
-    regions.back().row_bytes += bytes;
-    return;
-  }
-  // The next row of a column. Bytes travel region by region, so only the last region may grow.
-  if (!regions.empty()) {
+void Transfer::add(std::uintptr_t begin, std::size_t bytes, std::size_t stride, std::uint32_t of) {
+  if (!regions.empty() && data.back() == of) {
     Region& last = regions.back();
+    if (last.rows == 1 && last.begin + last.row_bytes == begin) {
+      last.row_bytes += bytes;
+      return;
+    }
+    // The next row of a column. Bytes travel region by region, so only the last region may grow.
     if (last.row_bytes == bytes && stride >= bytes && begin == last.begin + last.rows * stride &&
         (last.rows == 1 || last.stride == stride)) {
       ++last.rows;
@@ -32,6 +31,7 @@ void Transfer::add(std::uintptr_t begin, std::size_t bytes, std::size_t stride) 
     }
   }
   regions.push_back({begin, bytes, 1, 0});
+  data.push_back(of);
 }
 
 std::size_t Transfer::bytes() const noexcept {
@@ -57,10 +57,10 @@ void Transfer::unpack(const std::byte* bytes) const noexcept {
       std::memcpy(at(region.begin + row * region.stride), bytes, region.row_bytes);
 }
 
-Transfer& transfer_of(std::vector<Transfer>& transfers, int from, int to, std::uint32_t data) {
+Transfer& transfer_of(std::vector<Transfer>& transfers, int from, int to) {
   const auto found =
       std::ranges::find_if(transfers, [&](const Transfer& one) { return one.from == from && one.to == to; });
-  return found != transfers.end() ? *found : transfers.emplace_back(Transfer{from, to, data});
+  return found != transfers.end() ? *found : transfers.emplace_back(Transfer{from, to});
 }
 
 void Holders::split(std::uintptr_t at) {
@@ -85,9 +85,9 @@ Holders::Pieces::iterator Holders::cover(std::uintptr_t begin, std::uintptr_t en
 void Holders::read(const Region& region, int rank, std::uint32_t data, std::vector<Transfer>& transfers,
                    Transfer* first) {
   each_piece(region, [&](std::uintptr_t begin, Piece& piece) {
-    if (first != nullptr && piece.body != body_) first->add(begin, piece.end - begin, region.stride);
+    if (first != nullptr && piece.body != body_) first->add(begin, piece.end - begin, region.stride, data);
     if (is_in(piece.ranks, rank)) return;
-    transfer_of(transfers, piece.ranks.front(), rank, data).add(begin, piece.end - begin, region.stride);
+    transfer_of(transfers, piece.ranks.front(), rank).add(begin, piece.end - begin, region.stride, data);
     piece.ranks.push_back(rank);
   });
 }

@@ -16,11 +16,11 @@ namespace taskgrain::rt::detail {
 /// Bytes that go from one rank to the same memory of another.
 struct Transfer {
   int from, to;
-  std::uint32_t data;  // that is read, or the first of these
   std::vector<Region> regions{};
+  std::vector<std::uint32_t> data{};  // of each region
 
   /// \param stride  from the bytes added before to these, if they are in the next row
-  void add(std::uintptr_t begin, std::size_t bytes, std::size_t stride);
+  void add(std::uintptr_t begin, std::size_t bytes, std::size_t stride, std::uint32_t of);
   std::size_t bytes() const noexcept;
   /// Where they lie if they are one piece; otherwise nothing.
   std::span<const std::byte> in_place() const noexcept;
@@ -29,7 +29,7 @@ struct Transfer {
 };
 
 /// The first transfer between two ranks in a list; a new one where there is none.
-Transfer& transfer_of(std::vector<Transfer>& transfers, int from, int to, std::uint32_t data);
+Transfer& transfer_of(std::vector<Transfer>& transfers, int from, int to);
 
 class Holders {
  public:

@@ -101,6 +101,7 @@ std::uint32_t SequenceCore::add_result(const std::shared_ptr<void>& owner, const
   auto& entry = (*registry_)[index];
   if (ranks_) entry.travels = travels, entry.number = ++made_, entry.owner = owner;
   recording_->results.push_back(entry.id);
+  recording_->places.push_back(region.begin);
   return index;
 }
 
@@ -273,7 +274,7 @@ void SequenceCore::give(const std::vector<Transfer>& transfers, const std::vecto
     const bool sends = transfer.from == ranks_->rank();
     if (!sends && transfer.to != ranks_->rank()) continue;
     const std::string name = "data from rank " + std::to_string(transfer.from) + " to " + std::to_string(transfer.to);
-    const int home = (*registry_)[transfer.data].home;
+    const int home = (*registry_)[transfer.data.front()].home;
     const std::uint32_t index = registry_->add(transfer.regions, name, home);
     accesses_ = {{(*registry_)[index].id, index, sends ? Mode::read : Mode::write}};
     TaskFunction& function = begin_here(home, {.name = name});
@@ -541,7 +542,7 @@ void SequenceCore::forget_all() noexcept {
   for (auto& [index, lock] : locks_) lock.clear();
   dependences_.clear();
   reductions_.clear();
-  if (ranks_) ranks_->forget(), loops_.clear();
+  if (ranks_) ranks_->forget(), loops_.clear(), traces_.clear();  // what failed across ranks is not launched again
   failed_.store(false);
 }
 
@@ -579,7 +580,7 @@ std::shared_ptr<Body> SequenceCore::record(const std::vector<Traced>& known, con
   close_reductions();
   recording_ = std::make_shared<Body>();
   recorded_ = 0;
-  if (!known.empty()) {
+  if (!known.empty() && !ranks_) {
     expected_ = &known.back().shape;
     recording_->tasks.reserve(expected_->tasks.size());
   }
@@ -616,13 +617,27 @@ void SequenceCore::give(Body& body) {
   }
 }
 
-void SequenceCore::launch(const std::shared_ptr<CompiledBody>& compiled, std::shared_ptr<Body> body,
-                          std::int64_t iterations, std::string name) {
+void SequenceCore::launch(std::shared_ptr<CompiledBody>& compiled, std::shared_ptr<Body> body, std::int64_t iterations,
+                          const std::string& name) {
+  std::vector<Transfer> before;
+  std::vector<std::vector<Transfer>> at;
+  if (ranks_) ranks_->note(static_cast<std::uint64_t>(iterations));
+  if (ranks_ && !compiled) {  // the ranks compile together, so none may wait for what another has to do before
+    wait_until([this] { return all_ended(); });
+    ranks_->agree(name_ + ": " + name);
+  }
+  if (ranks_) before = ranks_->enter(*registry_, *body, compiled ? nullptr : &at);
+  if (!compiled) {
+    Communicator* const communicator = ranks_ ? &ranks_->communicator() : nullptr;
+    compiled = std::make_shared<CompiledBody>(runtime_, registry_, *body, name, communicator, at);
+    ++statistics.compiled;
+  }
+  give(before, body->owners);
   if (failed_.load(std::memory_order_relaxed)) [[unlikely]]
     wait_for_flow();
   const std::vector<Access> accesses = compiled->accesses(*body);
   check(accesses, nullptr, {.name = name});
-  TaskFunction& place = begin_here(home_of_written(), {.name = std::move(name)});
+  TaskFunction& place = begin_here(home_of_written(), {.name = name});
   next_->launches = true;
   const std::shared_ptr<TraceLaunch> given(new TraceLaunch{compiled, {}, {}});
   given->bodies.push_back(std::move(body));
@@ -647,10 +662,10 @@ void SequenceCore::launch(const std::shared_ptr<CompiledBody>& compiled, std::sh
   last_launch_number_ = submitted_;
 }
 
-bool SequenceCore::join(const CompiledBody& compiled, const std::shared_ptr<Body>& body) {
+bool SequenceCore::join(const std::shared_ptr<CompiledBody>& compiled, const std::shared_ptr<Body>& body) {
   constexpr std::size_t most_calls = 16;  // bounds the memory of what waits
   const auto last = last_launch_.lock();
-  if (!last || last_launch_number_ != submitted_ || last->compiled.get() != &compiled) return false;
+  if (ranks_ || !last || last_launch_number_ != submitted_ || last->compiled != compiled) return false;
   if (!body->results.empty()) return false;  // which the task of the launch writes
   const std::lock_guard lock(last->mutex);
   if (last->bodies.empty() || last->bodies.size() == most_calls) return false;
@@ -661,29 +676,12 @@ bool SequenceCore::join(const CompiledBody& compiled, const std::shared_ptr<Body
 void SequenceCore::loop(std::int64_t iterations, const std::function<void()>& body, const std::string& name) {
   if (iterations < 0)
     throw_usage({name_, ": ", name, ": iterations is ", std::to_string(iterations), ", allowed are 0 and more"});
-  const std::vector<Traced> none;
-  const auto found = record(ranks_ ? none : loops_, body);
+  const auto found = record(loops_, body);
   if (iterations == 0 || found->tasks.empty()) return;
-  if (!ranks_) return launch(compiled(known(loops_, *found), *found, name), found, iterations, name);
-  // The ranks compile together, so none may wait for what another has to do before.
-  std::erase_if(loops_, [](const Traced& one) { return one.compiled.use_count() == 1; });  // have ended
-  wait_until([this] { return all_ended(); });
-  ranks_->note(static_cast<std::uint64_t>(iterations));
-  ranks_->agree(name_ + ": " + name);
-  const AcrossRanks::Plan plan = ranks_->plan(*registry_, *found);
-  loops_.push_back(
-      {{}, std::make_shared<CompiledBody>(runtime_, registry_, *found, name, &ranks_->communicator(), plan.at)});
-  give(plan.before, {});
-  ++statistics.compiled;
-  launch(loops_.back().compiled, found, iterations, name);
+  launch(known(loops_, *found).compiled, found, iterations, name);
 }
 
 void SequenceCore::trace(std::uint64_t id, const std::function<void()>& body, const std::string& name) {
-  if (ranks_) {
-    const auto found = record({}, body);
-    ++statistics.analysed;
-    return give(*found);
-  }
   auto& shapes = traces_[id];
   const auto found = record(shapes, body);
   if (found->tasks.empty()) return;
@@ -693,8 +691,7 @@ void SequenceCore::trace(std::uint64_t id, const std::function<void()>& body, co
     return give(*found);
   }
   ++statistics.replayed;
-  const auto& graph = compiled(shape, *found, name);
-  if (!join(*graph, found)) launch(graph, found, 1, name);
+  if (!join(shape.compiled, found)) launch(shape.compiled, found, 1, name);
 }
 
 Traced& SequenceCore::known(std::vector<Traced>& shapes, const Body& body) {
@@ -705,19 +702,14 @@ Traced& SequenceCore::known(std::vector<Traced>& shapes, const Body& body) {
     std::rotate(found, found + 1, shapes.end());  // it is expected the next time
     return shapes.back();
   }
-  if (shapes.size() >= most_shapes) {
+  if (shapes.size() >= most_shapes && ranks_) {  // all ranks forget the same one
+    wait_until([this] { return all_ended(); });
+    shapes.erase(shapes.begin());
+  } else if (shapes.size() >= most_shapes) {
     const auto ended = std::ranges::find_if(shapes, [](const Traced& one) { return one.compiled.use_count() <= 1; });
     if (ended != shapes.end()) shapes.erase(ended);  // those that run must be found, to be stopped
   }
   return shapes.emplace_back(Traced{body.shape(), nullptr});
-}
-
-const std::shared_ptr<CompiledBody>& SequenceCore::compiled(Traced& shape, const Body& body, const std::string& name) {
-  if (!shape.compiled) {
-    shape.compiled = std::make_shared<CompiledBody>(runtime_, registry_, body, name);
-    ++statistics.compiled;
-  }
-  return shape.compiled;
 }
 
 }  // namespace taskgrain::rt::detail

@@ -136,12 +136,11 @@ class SequenceCore final : AsyncOwner {
   /// The one that is like the body that was recorded last; if there is none, a new one, in place of the one that was not
   /// used for longest where there are many. From then on it is the last.
   Traced& known(std::vector<Traced>& shapes, const Body& body);
-  const std::shared_ptr<CompiledBody>& compiled(Traced& shape, const Body& body, const std::string& name);
-  /// Whether it joins the launch that was given last.
-  bool join(const CompiledBody& compiled, const std::shared_ptr<Body>& body);
-  /// Gives one task that launches a compiled body.
-  void launch(const std::shared_ptr<CompiledBody>& compiled, std::shared_ptr<Body> body, std::int64_t iterations,
-              std::string name);
+  /// Whether it joins the launch that was given last. Not across ranks, which would differ in what joins.
+  bool join(const std::shared_ptr<CompiledBody>& compiled, const std::shared_ptr<Body>& body);
+  /// Compiles a body, if it is not, and gives one task that launches it.
+  void launch(std::shared_ptr<CompiledBody>& compiled, std::shared_ptr<Body> body, std::int64_t iterations,
+              const std::string& name);
 
   Runtime& runtime_;
   Engine& engine_;

@@ -3,8 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstdint>
+#include <functional>
+#include <optional>
+#include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "random_programs.hpp"
@@ -39,6 +44,11 @@ TEST_P(SequenceOn, DoesWhatItsTasksDoOneAfterTheOther) {
         looped.sequence().loop(5, [&] { looped.give(); });
         looped.wait();
         ASSERT_EQ(looped.memory, serial(program, 5, true)) << seed << " in a loop";
+        Given traced(runtime, &comm, program, 16);
+        for (int k = 0; k < 4; ++k) traced.sequence().trace(7, [&] { traced.give(); });
+        traced.wait();
+        ASSERT_EQ(traced.memory, serial(program, 4, false)) << seed << " in a trace";
+        EXPECT_EQ(traced.sequence().statistics().replayed, 3U) << seed;
         Given mixed(runtime, &comm, program, 8);
         mixed.give();
         mixed.sequence().trace(1, [&] { mixed.give(); });
@@ -71,13 +81,36 @@ TEST_P(SequenceOn, BringsResultsToTheRanksThatReadThem) {
     };
     step();
     sequence.loop(2, step);
+    for (int k = 0; k < 3; ++k) sequence.trace(0, step);
     const auto ran = sequence.task({read(data.back())}, [rank] { return rank; });
     EXPECT_EQ(sequence.wait(ran), last);  // where the data is
-    int steps = 3;
+    int steps = 6;
     while (sequence.wait(sequence.task({read(data[0])}, [&] { return of_rank[0]; })) < 1000.0) step(), ++steps;
     EXPECT_EQ(steps, 10);
     for (const Data& one : data) sequence.wait(one);
     for (int k = 0; k < comm.ranks(); ++k) EXPECT_EQ(of_rank[static_cast<std::size_t>(k)], 1023.0 + 10.0 * k) << k;
+  });
+}
+
+/// A task after a trace reads what has come in it, and not before it has.
+TEST(SequenceAcrossRanks, HasResultsOfTracesAfterThese) {
+  on_ranks(2, [](int) {
+    Communicator comm;
+    Runtime runtime(with(comm, 2));
+    Sequence sequence(runtime, comm);
+    for (int k = 0; k < 4; ++k) {
+      std::optional<Future<int>> late;
+      sequence.trace(0, [&] {
+        const auto sleep_first = [k] {
+          std::this_thread::sleep_for(std::chrono::milliseconds(10));
+          return k;
+        };
+        late = sequence.task({}, sleep_first, {.rank = 0});
+        sequence.task({read(*late)}, [] {}, {.rank = 1});
+      });
+      EXPECT_EQ(sequence.wait(sequence.task({read(*late)}, [late] { return **late; }, {.rank = 1})), k);
+    }
+    EXPECT_EQ(sequence.statistics().replayed, 3U);
   });
 }
 
