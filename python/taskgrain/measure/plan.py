@@ -7,12 +7,16 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from taskgrain.drive.system import System
+from taskgrain.estimate.start import FEWEST_ROUNDS
 from taskgrain.measure.driver import Driver, DriverName
 from taskgrain.measure.experiments.experiment import CellSettings, Experiment
 from taskgrain.measure.progress import Reporter
 from taskgrain.measure.record import CellState
 from taskgrain.study.settings import Settings
 from taskgrain.study.workload import Cell
+
+_MOST_TASKS = 2**13
+"""Of a simulated run, where a study does not give its steps."""
 
 
 @dataclass
@@ -45,11 +49,12 @@ class Plan:
 def cell_settings(settings: Settings, simulated: bool) -> CellSettings:
     """What a study's settings ask of a cell, whose nodes may be `simulated`.
 
-    A simulation repeats to the digit: no run tells more than the one before it, though a number wants two
-    rounds, and a run that is longer than it has to be costs seconds of the budget.
+    A simulation repeats to the digit: a run is simulated once, and counts in as many rounds as it takes to tell
+    start and end of a run from its steps. A run that is longer than it has to be costs seconds of the budget.
     """
     asked = CellSettings.of(settings)
     if not simulated:
         return asked
-    most = asked.max_tasks if settings.steps else 2**15
-    return replace(asked, repeats=1, warmup=0, min_rounds=2, max_rounds=2, max_tasks=most)
+    most = asked.max_tasks if settings.steps else _MOST_TASKS
+    rounds = FEWEST_ROUNDS
+    return replace(asked, repeats=1, warmup=0, min_rounds=rounds, max_rounds=rounds, max_tasks=most)

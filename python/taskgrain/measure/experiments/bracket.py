@@ -97,8 +97,8 @@ class Bracket:
         return max(1, int(top.iterations * max(1.0, self._settings.max_task_seconds / top.granularity)))
 
     def _request(self, iterations: int, steps: int, run_seconds: float = 0.0) -> Request:
-        slow = self._settings.slow(run_seconds)
-        repeats, warmup = (1, 0) if slow else (round(3 * math.sqrt(self.shorter)), 1)
+        once = self._settings.slow(run_seconds) or not self._settings.warmup
+        repeats, warmup = (1, 0) if once else (round(3 * math.sqrt(self.shorter)), 1)
         return Request("bracket", self.runs, iterations, steps, repeats, warmup)
 
     def _next_size(self) -> int | None:
