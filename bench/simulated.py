@@ -7,7 +7,8 @@ and these with a link of 1 Gbit/s. The driver of `mpi` itself is the ping-pong: 
 for each rank, is an exchange in each step. Tasks of no work give
 
     a task, and a byte of its output      of no_comm at 16 B and at 64 KiB,
-    a message at both of its ends         of 16 graphs of stencil_1d at 16 B, which hide their ways,
+    a message, and a byte, at both ends   of 16 and 4 graphs of stencil_1d at 16 B and at 64 KiB, which hide
+                                          their ways; of large ones on a slow link, the link's,
     latency and bandwidth                 of what is left of stencil_1d at 16 B and at 64 KiB.
 
 A platform of these numbers then predicts METG of other graphs: stencil_1d and nearest with four points for
@@ -37,10 +38,10 @@ ROOT = Path(__file__).resolve().parent.parent
 CASES = {"memory": [], "hosts": ["2", "--cores", "1"], "1gbit": ["2", "--cores", "1", "--rate", "1gbit"]}
 SMALL, LARGE = 16, 65536
 GRAPHS = [["--pattern", "stencil_1d"], ["--pattern", "nearest", "--radix", "5"]]
-_STEPS, _REPEATS = (50, 250), 100
+_STEPS, _REPEATS = {SMALL: (50, 250), LARGE: (10, 30)}, 300
 """Of fitted runs, of which the longer one has more steps, and the same start and end. The quickest repeat
 counts, as others may use the cores, and a short one falls between."""
-_GRAPHS, _HEADER = 16, 16
+_GRAPHS, _HEADER = {SMALL: 16, LARGE: 4}, 16
 """Graphs that hide the way of a message, and bytes that a message has besides."""
 
 
@@ -70,7 +71,7 @@ def compare(case: str, system: str, budget: float) -> int:
     real = ["--system", system]
     if there := os.environ.get("TASKGRAIN_HOSTS"):
         real += ["--hosts", there]
-    fitted = fit(real, place)
+    fitted = fit(real, place, "--rate" in CASES[case])
     print(f"{case}: {json.dumps(fitted)}", flush=True)
     print(f"{'workload':28} {'predicted':>12} {'measured':>26} {'predicted / measured':>21}", flush=True)
     errors = []
@@ -95,25 +96,37 @@ def compare(case: str, system: str, budget: float) -> int:
     return 0 if len(errors) == 2 * len(GRAPHS) else 1
 
 
-def fit(system: list[str], place: list[str], repeats: int = _REPEATS) -> dict[str, float]:
-    """What a task, a byte, a message and its way take, in seconds; `system` are the options that name it."""
+def fit(system: list[str], place: list[str], limited: bool) -> dict[str, float]:
+    """What a task, a byte, a message and its way take, in seconds; `system` are the options that name it,
+    and `limited` that a link is slower than the cores."""
 
     def step(pattern: str, size: int, graphs: int = 1) -> float:
         words = [*system, "--pattern", pattern, "--tasks-per-core", "1", *place]
         words += ["--output-bytes", str(size), "--graphs", str(graphs), "--kernel", "empty"]
-        words += ["--repeats", str(repeats), "--steps"]
-        few, many = (min(taskgrain("run", [*words, str(n)])["runs"][0]["seconds"]) for n in _STEPS)
-        return float(many - few) / (_STEPS[1] - _STEPS[0]) / graphs
+        words += ["--repeats", str(_REPEATS), "--steps"]
+        few, many = (min(taskgrain("run", [*words, str(n)])["runs"][0]["seconds"]) for n in _STEPS[size])
+        return float(many - few) / (_STEPS[size][1] - _STEPS[size][0]) / graphs
 
     task, large = step("no_comm", SMALL), step("no_comm", LARGE)
-    byte = max(large - task, 0.0) / (LARGE - SMALL)
-    once, often = step("stencil_1d", SMALL), step("stencil_1d", SMALL, _GRAPHS)
-    message = min(max(often - task, 0.0), once - task)  # at both ends
-    latency = once - task - message
-    way = step("stencil_1d", LARGE) - large - message - latency
+    once, often = (
+        {size: step("stencil_1d", size, n[size]) for size in n} for n in (dict.fromkeys(_GRAPHS, 1), _GRAPHS)
+    )
+    return {"task_seconds": task, "byte_seconds": max(large - task, 0.0) / (LARGE - SMALL)} | message(
+        once[SMALL] - task, often[SMALL] - task, once[LARGE] - large, often[LARGE] - large, limited
+    )
+
+
+def message(once: float, often: float, large: float, large_often: float, limited: bool) -> dict[str, float]:
+    """What a message takes: of a small and a large one, seconds beside the task of a step that waits for one,
+    and of each of those that hide each other's ways. Large ones wait for the link if it is `limited`."""
+    ends = min(max(often, 0.0), once)
+    latency = once - ends
+    rest, seen = large - once, min(large_often, large - once)
+    link, bytes_ = (seen, rest - seen) if limited else (rest - seen + ends, seen - ends)
+    link, bytes_ = max(link, 0.0), max(bytes_, 0.0)
     return {
-        "task_seconds": task, "byte_seconds": byte, "message_seconds": message, "latency": latency,
-        "bandwidth": (LARGE + _HEADER) / way if way > 0.0 else 1e12,
+        "message_seconds": ends, "message_byte_seconds": bytes_ / LARGE, "latency": latency,
+        "bandwidth": (LARGE + _HEADER) / link if link > 0.0 else 1e12,
     }  # fmt: skip
 
 
@@ -123,15 +136,17 @@ def platform(folder: Path, fitted: dict[str, float]) -> None:
     described = ElementTree.parse(own.folder / "networks.xml")
     nodes = described.find("cluster")
     assert nodes is not None
-    bandwidth, half = f"{fitted['bandwidth']}Bps", fitted["message_seconds"] / 2.0
+    bandwidth = f"{fitted['bandwidth']}Bps"
+    both = fitted["message_seconds"], fitted["message_byte_seconds"]
+    one = f"0:{both[0] / 2.0}:{both[1] / 2.0}"
     nodes.attrib |= {"loopback_bw": bandwidth, "loopback_lat": f"{fitted['latency']}s"}
     values: dict[str, object] = {
         "task_seconds": fitted["task_seconds"],
         "byte_seconds": fitted["byte_seconds"],
     }
-    values |= {"smpi/ois": f"0:{half}:0", "smpi/or": f"0:{half}:0"}
-    for one in nodes.iter("prop"):
-        one.set("value", str(values[str(one.get("id"))]))
+    values |= {"smpi/ois": f"{one};{LARGE - 1}:{both[0]}:{both[1]}", "smpi/or": one}
+    for prop in nodes.iter("prop"):
+        prop.set("value", str(values[str(prop.get("id"))]))
     link = {"name": "fitted", "radical": "0-1", "bw": bandwidth, "lat": f"{fitted['latency'] / 2.0}s"}
     ElementTree.SubElement(described.getroot(), "network", link)
     folder.mkdir()

@@ -57,6 +57,7 @@ int simulate(int argc, char** argv) {
                                    "--cfg=smpi/simulate-computation:no",
                                    "--cfg=smpi/barrier:ompi_bruck",
                                    "--cfg=network/model:CM02",
+                                   "--cfg=network/crosstraffic:no",
                                    "--cfg=surf/precision:1e-13",
                                    "--cfg=contexts/stack-size:512"};
   std::vector<char*> words;

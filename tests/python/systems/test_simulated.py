@@ -42,34 +42,36 @@ def test_every_pattern_is_valid_and_repeats_to_the_digit(name: str, tmp_path: Pa
 
 
 def test_a_step_takes_what_the_platform_says(tmp_path: Path) -> None:
-    """The 12 800 FLOP of a task at 20 GFLOP/s, 17 ns for itself, and 33 ps for each byte."""
-    step = 2 * 16 * (100 * 128 / 20e9 + 17e-9 + 33e-12 * 40)
+    """The 12 800 FLOP of a task at 20 GFLOP/s, 17 ns for itself, and 17 ps for each byte."""
+    step = 2 * 16 * (100 * 128 / 20e9 + 17e-9 + 17e-12 * 40)
     (found,) = seconds("mpi_simulated", 1, ["no_comm"], tmp_path)
     assert found == pytest.approx([6 * step] * 2, rel=1e-6)
 
 
+@pytest.mark.parametrize("output", [400, 65536])
 @pytest.mark.parametrize(
     ("name", "nodes", "way", "rate"),
     [
-        ("mpi_simulated", 1, 196e-9, 10e9),  # through memory
+        ("mpi_simulated", 1, 196e-9, 26e9),  # through memory
         ("mpi_simulated", 2, 2 * 250e-9, 12.5e9),  # to the leaf switch, and from it
-        ("mpi_simulated.dragonfly", 1, 196e-9, 10e9),
+        ("mpi_simulated.dragonfly", 1, 196e-9, 26e9),
         ("mpi_simulated.dragonfly", 2, 2 * 200e-9, 5.25e9),
     ],
 )
 def test_a_message_takes_what_the_platform_says(
-    name: str, nodes: int, way: float, rate: float, tmp_path: Path
+    name: str, nodes: int, way: float, rate: float, output: int, tmp_path: Path
 ) -> None:
-    """What a step of two ranks adds that send to each other, beside its kernel: the task, 33 ps for each byte
-    of its output, MPI's 68 ns at each end, and the way of the message, which is 16 bytes longer."""
-    output = 400
+    """What a step of two ranks adds that send to each other, beside its kernel: the task, 17 ps for each byte
+    of its output, MPI's 68 ns and 80 ps for each byte at each end, and the way of the message, which is 16
+    bytes longer."""
     kernel = {"name": "compute_bound", "iterations": 100}
     graph = {"pattern": "stencil_1d", "width": 2, "output_bytes": output, "kernel": kernel}
     with Session(name, SYSTEMS[name].launch(range(2 // nodes), nodes=nodes), tmp_path / "log") as session:
         session.start()
         few, many = (session.run([graph | {"steps": n}], repeats=1).seconds[0] for n in (10, 110))
     step = (many - few) / 100 - 100 * 128 / 20e9
-    assert step == pytest.approx(17e-9 + 33e-12 * output + 2 * 68e-9 + way + (output + 16) / rate, rel=0.01)
+    ends = 2 * (68e-9 + 80e-12 * output)
+    assert step == pytest.approx(17e-9 + 17e-12 * output + ends + way + (output + 16) / rate, rel=0.01)
 
 
 def started(program: str, *words: object) -> subprocess.CompletedProcess[str]:
