@@ -60,6 +60,8 @@ class System:
     """It shows what could be reached, and is no choice: results name it apart from the best system."""
     simulated: bool = False
     """Its seconds are those of a simulation, not of this machine."""
+    simulation_error: float = 0.0
+    """Overheads were within this factor of those measured; 0: nobody has compared them."""
     programs: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
     python: tuple[str, ...] = ()

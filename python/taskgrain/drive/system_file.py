@@ -68,6 +68,7 @@ def _system(document: toml.Document, folder: Path, own: bool) -> System:
         default=table.flag("default", False),
         bound=table.flag("bound", False),
         simulated=table.flag("simulated", False),
+        simulation_error=table.factor("simulation_error", 0.0),
         programs=probe.texts("programs"),
         files=_words(probe, "files"),
         python=probe.texts("python"),
@@ -209,6 +210,10 @@ class _Table:
     def count(self, key: str, default: int, low: int = 1) -> int:
         value = self.take(key)
         return default if value is None else numbers.integer(value, self.field(key), low=low)
+
+    def factor(self, key: str, default: float) -> float:
+        value = self.take(key)
+        return default if value is None else numbers.real(value, self.field(key), low=1.0)
 
     def texts(self, key: str) -> tuple[str, ...]:
         value = self.take(key)

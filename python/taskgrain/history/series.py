@@ -52,7 +52,8 @@ class Entry:
         known of it."""
         if quantity == "rate":
             return self.rates.get(iterations or 0)
-        found = self.measurement.cell.number(quantity)
+        line = self.measurement.cell.result  # the error of a simulation is that of all sessions
+        found = line.number(quantity) if line else Interval()
         return None if found == Interval() else found
 
     def at_clock(self, clock: float, quantity: Quantity, iterations: int | None = None) -> Interval | None:

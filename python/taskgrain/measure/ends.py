@@ -41,6 +41,7 @@ class Ends:
             cores=self.processors(state),
             bound=system.bound,
             simulated=bool(system.simulated) or None,
+            simulation_error=system.simulation_error or None,
             command=command,
             reference=str(state.kernel[0]),
             driver=dict(ready.raw) if ready else {},

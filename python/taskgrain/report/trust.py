@@ -11,6 +11,7 @@ from statistics import median
 from taskgrain.report import summary
 from taskgrain.report.data import Results
 from taskgrain.results import outcome
+from taskgrain.results.verdict import error_of
 from taskgrain.words import quantity
 from taskgrain.words.endings import Ending
 from taskgrain.words.warnings import grouped
@@ -61,15 +62,15 @@ def _intervals(results: Results) -> Iterator[Check]:
     known = [cell for cell in results.cells if cell.metg.value]
     if not known:
         return
+    if results.simulated:
+        yield Check("Intervals", "look", error_of(known))
+        return
     wide = sorted(
         (cell for cell in known if cell.metg.reach > _WIDE), key=lambda one: one.metg.reach, reverse=True
     )
     said = f"{len(known) - len(wide)} of {quantity.counted(len(known), 'METG')} are known within ±25 %"
     open_ends = sum(math.isinf(cell.metg.reach) for cell in wide)
     said += f"; {quantity.counted(open_ends, 'interval')} without a bound." if open_ends else "."
-    said += " Those of simulated cells hold what a search left open, and nothing of a machine." * bool(
-        results.simulated
-    )
     level = "good" if not wide else "bad" if len(wide) > len(known) / 2 else "look"
     details = [f"{cell.name}: {outcome.long(cell)}" for cell in wide]
     yield Check("Intervals", level, said, _few(details))

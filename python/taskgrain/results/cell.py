@@ -37,6 +37,9 @@ _OF_A_FAILURE = (
 """What of the `metg` line of a cell that failed tells anything."""
 
 
+NUMBERS = ("metg", "work", "overhead", "quiet", "floor", "start")
+
+
 def marked(system: str, bound: bool, simulated: bool) -> str:
     """A system in tables, with a mark if it is a bound, or simulated."""
     return system + " (bound)" * bound + " (simulated)" * simulated
@@ -91,6 +94,11 @@ class Cell:
         return bool(self.started and self.started.simulated)
 
     @property
+    def simulation_error(self) -> float:
+        """The factor within which its overhead is a machine's; 1 if it was measured, or nobody knows."""
+        return (self.started and self.started.simulation_error) or 1.0
+
+    @property
     def called(self) -> str:
         """Its system in tables, as `marked`."""
         return marked(self.system, self.bound, self.simulated)
@@ -116,8 +124,8 @@ class Cell:
         return self.number("metg")
 
     def number(self, name: str) -> Interval:
-        """A quantity of its result by name: `metg`, `work`, `overhead`, `quiet`, `floor` or `start`."""
-        return self.result.number(name) if self.result else Interval()
+        """A quantity of its result by name: one of `NUMBERS`, with the error of its simulation."""
+        return self.result.number(name).within(self.simulation_error) if self.result else Interval()
 
     def ratio_to(self, other: str) -> Interval | None:
         """METG divided by that of another cell, by its name; None if that was not compared."""
@@ -156,14 +164,28 @@ class Cell:
         """The cell for programs: its `metg` line, and what it is compared with."""
         line = self.result or MetgLine(cell=self.name, ending=self.ending, threshold=threshold, rounds=0)
         names = ("to", "value", "low", "high", "rounds")
-        return line.to_json() | {
-            "system": self.system,
-            "workload": self.workload,
-            "cores": self.cores or 0,
-            "simulated": self.simulated,
-            "warnings": [one.shown() for one in self.warnings],
-            "ratios": [{name: getattr(one, name) for name in names} for one in self.ratios.values()],
-        }
+        bounds = {} if self.simulation_error == 1.0 else self._bounds()
+        return (
+            line.to_json()
+            | bounds
+            | {
+                "system": self.system,
+                "workload": self.workload,
+                "cores": self.cores or 0,
+                "simulated": self.simulated,
+                "warnings": [one.shown() for one in self.warnings],
+                "ratios": [{name: getattr(one, name) for name in names} for one in self.ratios.values()],
+            }
+        )
+
+    def _bounds(self) -> dict[str, float | None]:
+        """The fields of a `metg` line that are bounds, with the error of its simulation."""
+        found: dict[str, float | None] = {"simulation_error": self.simulation_error}
+        for name in NUMBERS:
+            prefix, number = "" if name == "metg" else f"{name}_", self.number(name)
+            if number.known:
+                found |= {f"{prefix}low": number.low, f"{prefix}high": number.high}
+        return found
 
     def take(self, line: OfCell) -> None:
         """Takes its next line. Raises `ValueError` for one that makes no sense; it then stands as before."""

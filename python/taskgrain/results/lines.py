@@ -245,6 +245,7 @@ class CellLine(OfCell):
     cores: int | None = _integer("cores that the system occupies")
     bound: bool | None = _field(values.flag, "whether the system only shows what could be reached")
     simulated: bool | None = _field(values.flag, "whether its times are of a simulation")
+    simulation_error: float | None = _positive("factor within which its simulation was of what is measured")
     command: str | None = _text("the command that measures the cell alone")
     reference: str | None = _text("the program that efficiency is measured against")
     driver: Mapping[str, Any] | None = _field(_table, "what the driver said of itself when it started")

@@ -25,10 +25,7 @@ _TIMES, _LEAST_RUNS = 10, 20
 """Into how many times a measurement is divided for that, and how many runs each has at least."""
 _FACTOR = 1.5
 """What is known worse than within this factor is said as a factor."""
-_SIMULATED = (
-    "These cells are simulated: no machine was measured. The numbers are exact for the model, which is all "
-    "that they know of a machine."
-)
+_SIMULATED = "These cells are simulated: no machine was measured."
 
 
 def verdict(cells: Sequence[Cell]) -> list[str]:
@@ -42,7 +39,7 @@ def state_of_the_machine(cells: Sequence[Cell]) -> str:
     Empty where there is nothing to say of either.
     """
     if cells and all(cell.simulated for cell in cells):
-        return _SIMULATED
+        return f"{_SIMULATED} {error_of(cells)}"
     others = median([share for cell in cells if (share := _others(cell)) is not None] or [0.0])
     slowdown = median([times for cell in cells if (times := _slowdown(cell))] or [1.0])
     disturbed = median([share for cell in cells if (share := cell.disturbed) is not None] or [0.0])
@@ -74,6 +71,14 @@ def state_of_the_machine(cells: Sequence[Cell]) -> str:
     if ratios:
         said += f", and its ratio to the best system {_within(math.sqrt(one.factor) for one in ratios)}"
     return f"{machine} {said} (medians over the cells)."
+
+
+def error_of(cells: Sequence[Cell]) -> str:
+    """What the intervals of simulated cells hold."""
+    errors = [one.simulation_error for one in cells if one.simulated]
+    if max(errors) == 1.0:
+        return "The numbers are exact for the model, which is all that they know of a machine."
+    return f"The intervals hold the simulation's own error, a factor of {max(errors):g} on two hosts."
 
 
 def _others(cell: Cell) -> float | None:

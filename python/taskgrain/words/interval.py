@@ -70,6 +70,14 @@ class Interval:
         """The same in another unit; `factor` is above 0."""
         return self._each(lambda one: factor * one)
 
+    def within(self, factor: float, sure: float = 0.0) -> Interval:
+        """The same, if what it has more than `sure` may be wrong by a factor, which is 1 if it may not."""
+
+        def moved(bound: float | None, by: float) -> float | None:
+            return bound if bound is None or factor == 1.0 else sure + (bound - sure) * by
+
+        return Interval(self.value, moved(self.low, 1.0 / factor), moved(self.high, factor))
+
     def up_to(self, most: float) -> Interval:
         """The same with an upper bound that is not above `most`, which the quantity cannot exceed, nor below
         the value that was measured."""

@@ -151,3 +151,14 @@ def test_a_simulation_says_nothing_of_a_machine() -> None:
     assert "quiet" not in first and "known within" not in first
     assert second == "fft: a is the best of 2."
     assert verdict([*cells, judged("c")])[0].startswith("The machine")
+
+
+def test_the_error_of_a_simulation_is_said_and_in_its_intervals() -> None:
+    cell = judged("a", simulated=True)
+    assert cell.started
+    cell.started = replace(cell.started, simulation_error=2.0)
+    assert "hold the simulation's own error, a factor of 2 on two hosts" in verdict([cell])[0]
+    shown = cell.to_json(0.5)
+    for known in (cell.metg.low, cell.metg.high), (shown["low"], shown["high"]):
+        assert known == pytest.approx((0.45e-6, 2.2e-6))
+    assert shown["simulation_error"] == 2.0

@@ -34,3 +34,10 @@ def test_a_bound_that_is_missing_is_infinitely_far_away() -> None:
     assert least.inverse() == Interval(high=0.5)
     with pytest.raises(ValueError, match="no value"):
         _ = least.number
+
+
+def test_what_may_be_wrong_by_a_factor_reaches_so_much_further() -> None:
+    one = Interval(3.0, 2.0, 4.0)
+    assert one.within(2.0) == Interval(3.0, 1.0, 8.0)
+    assert one.within(2.0, sure=1.0) == Interval(3.0, 1.5, 7.0)
+    assert Interval(3.0, high=4.0).within(1.0, sure=5.0) == Interval(3.0, high=4.0)
