@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -52,6 +52,14 @@ def predict(
         Text,
         typer.Option("--workload", metavar="NAME", help="Of DIR, if that has several: stencil_1d/width=16."),
     ] = None,
+    simulate: Annotated[
+        Path | None,
+        typer.Option(
+            "--simulate",
+            metavar="DIR",
+            help="Results of the same drivers on simulated nodes: for more than were measured.",
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Predicts how a program with the tasks of a workload scales to more cores."""
@@ -74,13 +82,12 @@ def predict(
         sys.stderr.write(f"taskgrain: {folder}: {warning}\n")
     name, here = _workload(results, workload)
     cells = _scaling(_of_one_kind(_chosen(here, names)), reader.study(folder).table.get("cores"))
+    cells += _simulated(cells, simulate) if simulate else []
     said = [] if as_json else grouped((cell.name, one) for cell in cells for one in cell.warnings)
     for group in said:
         sys.stderr.write(f"taskgrain: {', '.join(group.cells)}: {group.text}\n")
-    programs = [
-        _predicted([cell for cell in cells if cell.system == system], total, number)
-        for system in dict.fromkeys(cell.system for cell in cells)
-    ]
+    systems = dict.fromkeys(cell.system for cell in cells)
+    programs = [_predicted([one for one in cells if one.system == name], total, number) for name in systems]
     counts = given or _doubled(programs)
     if as_json:
         print_json(
@@ -163,6 +170,34 @@ def _scaling(cells: list[Cell], given: object) -> list[Cell]:
     return [cell for cell in cells if cell.system not in alone]
 
 
+def _simulated(measured: Sequence[Cell], folder: Path) -> list[Cell]:
+    """Those of a folder with the driver and the tasks of one that was measured, on more cores, as if they
+    were of its system."""
+    from taskgrain.drive import catalogue
+    from taskgrain.report import data
+
+    known = catalogue.discover()
+    driver = {name: (one.folder / one.sources[0]).resolve() for name, one in known.items() if one.sources}
+    most = {one.system: one.cores or 0 for one in sorted(measured, key=lambda one: one.cores or 0)}
+    found = {
+        (one.system, cell.cores): replace(cell, name=f"{one.system}/{cell.workload}")
+        for cell in data.read(folder).cells
+        for one in measured
+        if cell.simulated and cell.points and not one.simulated and _alike(cell, one)
+        if driver.get(cell.system) == driver.get(one.system) and (cell.cores or 0) > most[one.system]
+    }
+    if not found:
+        raise UsageError("--simulate: DIR has no simulation of these drivers and tasks on more nodes")
+    return list(found.values())
+
+
+def _alike(one: Cell, other: Cell) -> bool:
+    """Whether they have the same tasks, and as many on each core."""
+    fields = [dict(cell.fields) | {"width": 0, "cores": 0, "nodes": 0} for cell in (one, other)]
+    each = [cell.points_of_a_step / (cell.cores_there or cell.cores or 1) for cell in (one, other)]
+    return fields[0] == fields[1] and each[0] == each[1]
+
+
 def _predicted(cells: list[Cell], work: float, steps: int) -> Predicted:
     from taskgrain.estimate.scaling import ProgramByCores
 
@@ -173,7 +208,8 @@ def _predicted(cells: list[Cell], work: float, steps: int) -> Predicted:
 def _program(cell: Cell, work: float, steps: int) -> Program:
     from taskgrain.estimate.scaling import Program
 
-    curve = {point.efficiency * point.granularity: point.time for point in cell.points}
+    sizes = {point.efficiency * point.granularity: point.time for point in cell.points}
+    curve = {size: time.within(cell.simulation_error, size) for size, time in sizes.items()}
     floor = cell.number("floor")
     if floor.value is not None:
         curve[0.0] = floor
@@ -199,6 +235,8 @@ def _until(cells: Sequence[Cell], programs: ProgramByCores) -> Interval | None:
 
 
 def _show(out: Printer, name: str, programs: Sequence[Predicted], counts: Sequence[int]) -> None:
+    from taskgrain.results.verdict import error_of
+
     share = quantity.percent(programs[0][0][0].threshold)
     out.text(name, "bold")
     lines = []
@@ -219,7 +257,10 @@ def _show(out: Printer, name: str, programs: Sequence[Predicted], counts: Sequen
         [
             str(count),
             quantity.seconds(programs[0][1].curves[0][1].work / count),
-            *(_time(program.on(count)) for _, program in programs),
+            *(
+                _time(program.on(count)) + " (simulated)" * _is_simulated(cells, count)
+                for cells, program in programs
+            ),
         ]
         for count in counts
     ]
@@ -233,13 +274,22 @@ def _show(out: Printer, name: str, programs: Sequence[Predicted], counts: Sequen
             )
     if any(not program.on(count).measured for _, program in programs for count in counts):
         out.text("≈: no tasks of this size were measured")
-    where = _where([cell for cells, _ in programs for cell in cells])
-    how = "Simulated" if programs[0][0][0].simulated else "Measured"
+    every = [cell for cells, _ in programs for cell in cells]
+    simulated = [cell for cell in every if cell.simulated]
+    where = {"measured": [cell for cell in every if not cell.simulated], "simulated": simulated}
+    said = " and ".join(f"{how} on {_where(here)}" for how, here in where.items() if here)
+    if simulated:
+        out.text(error_of(simulated))
     out.text(
-        f"{how} on {where}. For more of them, this supposes that the overhead of a task stays the "
+        f"{said.capitalize()}. For more of them, this supposes that the overhead of a task stays the "
         "same, and that the work divides evenly. A network, or memory that more cores share, may cost more.",
         "yellow",
     )
+
+
+def _is_simulated(cells: Sequence[Cell], cores: int) -> bool:
+    """Whether the curve that tells of so many cores is simulated."""
+    return [cells[0], *(one for one in cells if (one.cores or 0) <= cores)][-1].simulated
 
 
 def _where(cells: Sequence[Cell]) -> str:
@@ -274,7 +324,8 @@ def _count(value: float) -> str:
 def _fields(
     name: str, cells: Sequence[Cell], program: ProgramByCores, counts: Sequence[int]
 ) -> dict[str, Any]:
-    until, least, most = _until(cells, program), program.at_least(), cells[-1]
+    until, least = _until(cells, program), program.at_least()
+    most = [one for one in cells if one.simulated == cells[0].simulated][-1]
     rows = [program.on(count) for count in counts]
     return {
         "system": most.system,
@@ -293,6 +344,7 @@ def _fields(
                 "efficiency": asdict(row.efficiency),
                 "measured": row.measured,
             }
+            | ({"simulated": True} if _is_simulated(cells, count) else {})
             for count, row in zip(counts, rows, strict=True)
         ],
     } | ({"simulated": True} if most.simulated else {})

@@ -157,6 +157,25 @@ def simulate(folder: Path, *systems: str) -> None:
     (folder / "runs.jsonl").write_text("".join(json.dumps(one) + "\n" for one in lines))
 
 
+def test_more_nodes_than_were_measured_may_be_simulated(taskgrain: Command, folder: Path) -> None:
+    other = results_folder.big(folder.parent / "simulated", ["mpi_simulated"], PATTERNS)
+    lines = [json.loads(line) for line in (other / "runs.jsonl").read_text().split("\n")[:-1]]
+    nodes = {"nodes": 4, "width": 64, "simulated": True, "simulation_error": 2.0}
+    lines = [one | (nodes if one["kind"] == "cell" else {}) for one in lines]
+    lines = [one | ({"cores": 8} if one["kind"] in ("cell", "run") else {}) for one in lines]
+    (other / "runs.jsonl").write_text("".join(json.dumps(one) + "\n" for one in lines))
+    words = ("predict", folder, "--workload", "fft/width=16", "--work", "1m", "--cores", "2,4,8")
+    words = (*words, "--simulate", other)
+    (cell,) = json.loads(taskgrain(*words, "--json", "--system", "mpi").out)["cells"]
+    assert (cell["system"], cell["measured_cores"], "simulated" in cell) == ("mpi", 2, False)
+    assert [one.get("simulated", False) for one in cell["scaled"]] == [False, False, True]
+    shown = taskgrain(*words, "--system", "mpi").out
+    assert shown.count("(simulated)") == 1 and "a factor of 2 on two hosts" in shown
+    assert "Measured on 2 cores and simulated on 4 nodes of 2 cores" in shown
+    refused = taskgrain(*words, "--system", "starpu")
+    assert (refused.code, "no simulation of these drivers" in refused.err) == (2, True)
+
+
 def test_what_is_simulated_is_marked_and_not_beside_what_is_measured(
     taskgrain: Command, folder: Path
 ) -> None:
