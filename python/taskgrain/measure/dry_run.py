@@ -45,9 +45,11 @@ def study(study: Study, systems: Sequence[System], cores: Sequence[int]) -> Plan
     for cell in cells:
         settings = cell_settings(study.settings, cell.system in simulated)
         count = cell.workload.cores_of_all(len(cores))
-        seconds = cell_seconds(cell.workload, experiment, settings, count)
-        if cell.system in simulated:
-            seconds *= count * _SIMULATED_TASK / _TASK
+        seconds = (
+            _simulated_seconds(cell.workload, experiment, settings)
+            if cell.system in simulated
+            else cell_seconds(cell.workload, experiment, settings, count)
+        )
         plan["cells"].append({"cell": cell.name, "seconds": seconds})
     return plan | {
         "seconds": sum(cell["seconds"] for cell in plan["cells"]),
@@ -114,3 +116,10 @@ def cell_seconds(
         rounds += LONGER * len(LONGER_ROUNDS)
     repeats = 1 if settings.slow(run) else settings.repeats
     return (_BRACKET_RUNS + rounds) * run * (repeats + settings.warmup) * _OVERHEAD
+
+
+def _simulated_seconds(workload: Workload, experiment: type[Experiment], settings: CellSettings) -> float:
+    """A guess of a simulated cell's time: a round is simulated once."""
+    tasks = workload.tasks(settings.steps or settings.min_steps)
+    tasks = tasks if settings.steps else max(tasks, settings.max_tasks)
+    return (_BRACKET_RUNS + experiment.ROUND_WORK) * tasks * _SIMULATED_TASK

@@ -15,7 +15,7 @@ from taskgrain.measure.record import CellState
 from taskgrain.study.settings import Settings
 from taskgrain.study.workload import Cell
 
-_MOST_TASKS = 2**13
+_MOST_TASKS = 2**12
 """Of a simulated run, where a study does not give its steps."""
 
 
@@ -49,8 +49,9 @@ class Plan:
 def cell_settings(settings: Settings, simulated: bool) -> CellSettings:
     """What a study's settings ask of a cell, whose nodes may be `simulated`.
 
-    A simulation repeats to the digit: a run is simulated once, and counts in as many rounds as it takes to tell
-    start and end of a run from its steps. A run that is longer than it has to be costs seconds of the budget.
+    A simulation repeats to the digit: a run is simulated once, and counts in as many rounds as it takes to
+    tell start and end of a run from its steps. A run that is longer than it has to be costs seconds of the
+    budget.
     """
     asked = CellSettings.of(settings)
     if not simulated:
