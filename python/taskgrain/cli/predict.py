@@ -288,8 +288,9 @@ def _show(out: Printer, name: str, programs: Sequence[Predicted], counts: Sequen
 
 
 def _is_simulated(cells: Sequence[Cell], cores: int) -> bool:
-    """Whether the curve that tells of so many cores is simulated."""
-    return [cells[0], *(one for one in cells if (one.cores or 0) <= cores)][-1].simulated
+    """Whether the curve that tells of so many cores is simulated, and not all of them are."""
+    held = [cells[0], *(one for one in cells if (one.cores or 0) <= cores)][-1]
+    return held.simulated and not cells[0].simulated
 
 
 def _where(cells: Sequence[Cell]) -> str:
