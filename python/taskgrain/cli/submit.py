@@ -89,6 +89,7 @@ def submit(
             raise InputError(
                 made.settings_named(name), given, "none, as a job has the hosts that Slurm gives it"
             )
+    alone = {name: one.one_node for name, one in systems.items() if one.one_node}
     systems = {name: replace(one, ranks="") for name, one in systems.items()}  # a job has its launcher
     chosen = catalogue.select(systems, made.systems, f"{file}: systems", made.systems_named)
     if simulated := call.simulated_alone(chosen):
@@ -96,7 +97,12 @@ def submit(
             f"{file}: systems: {simulated} simulates its nodes and needs no job; see taskgrain study"
         )
     each = [call.checked_cells(replace(made, only_nodes=one), chosen, cores) for one in wished]
-    known = [sorted({one.workload.nodes for one in cells}) for cells in each]
+    known = [
+        sorted({one.workload.nodes for one in cells if one.workload.nodes == 1 or one.system not in alone})
+        for cells in each
+    ]
+    if not any(known):
+        raise UsageError(f"{file}: systems: {chosen[0].name} {alone[chosen[0].plain]}")
     if not dry_run and not shutil.which("sbatch"):
         raise UsageError("no program sbatch; --dry-run prints the scripts that it would get")
     folder = (output or Path("results") / file.stem).absolute()

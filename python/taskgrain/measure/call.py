@@ -147,6 +147,9 @@ def hosts_for(study: Study, cells: Iterable[Cell], systems: Sequence[System]) ->
         return ()
     found = machine_hosts.hosts(settings.hosts, settings.hostfile, named)
     if largest.nodes > len(found):
+        if all(one.one_node for one in systems):
+            said = f"nodes: {systems[0].name} {systems[0].one_node}"
+            raise UsageError(study.complaint(largest, said))
         there = f"{counted(len(found), 'host')} known: {', '.join(found)}"
         raise UsageError(
             study.complaint(

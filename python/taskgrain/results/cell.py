@@ -37,6 +37,8 @@ _OF_A_FAILURE = (
 """What of the `metg` line of a cell that failed tells anything."""
 
 
+_OF_ROUNDS = ("few_rounds", "rounds_before_precise", "rounds_before_efficiency")
+"""Warnings that mean nothing of a simulation: its rounds are alike to the digit."""
 NUMBERS = ("metg", "work", "overhead", "quiet", "floor", "start")
 
 
@@ -157,8 +159,7 @@ class Cell:
         """What to know of its result."""
         stored = self.result.warnings if self.result else ()
         known = [said for one in stored if (said := read_notice(one))]
-        # Rounds of a simulation are alike to the digit: two tell as much as many.
-        return [one for one in known if not self.simulated or one.code != "few_rounds"]
+        return [one for one in known if not self.simulated or one.code not in _OF_ROUNDS]
 
     def to_json(self, threshold: float) -> dict[str, Any]:
         """The cell for programs: its `metg` line, and what it is compared with."""

@@ -81,7 +81,7 @@ def test_no_warm_up_and_one_repeat_will_do(taskgrain: Command, systems: Path) ->
         (["--pattern", "dom", "--system", "picky"], "pattern: dom is not allowed; allowed: others"),
         (["--hosts", "elsewhere"], "--hosts: elsewhere is not allowed; allowed: hosts that include this one"),
         (["--hostfile", "missing"], "--hostfile: missing is not allowed; allowed: a file that can be read"),
-        (["--nodes", "2"], "--nodes: 2 are asked for, with 1 host known"),
+        (["--nodes", "2"], "--nodes: fast is not distributed: it runs on one node"),
         (["--nodes", "0"], "--nodes: 0 is not allowed; allowed: an integer from 1 to 100000"),
     ],
 )

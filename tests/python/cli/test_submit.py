@@ -40,6 +40,13 @@ def test_there_is_a_script_for_each_number_of_nodes(taskgrain: Command, study: P
     assert "#SBATCH --nodes=4\n" in only and "--launcher" not in only
 
 
+def test_no_nodes_are_reserved_for_what_runs_on_one(taskgrain: Command, study: Path) -> None:
+    study.write_text(study.read_text().replace('"mpi"', '"serial"'))
+    words = ("submit", study, "--time", "90m", "--dry-run")
+    assert taskgrain(*words).out.count("#SBATCH --nodes=") == taskgrain(*words).out.count("--nodes=1\n") == 1
+    assert "serial is not distributed: it runs on one node" in taskgrain(*words, "--nodes", "2").err
+
+
 @pytest.mark.parametrize(
     ("line", "message"),
     [

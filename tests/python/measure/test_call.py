@@ -60,8 +60,11 @@ def test_what_is_simulated_needs_no_hosts_and_stands_alone(tmp_path: Path) -> No
         InputError, match="hosts: a is not allowed; allowed: none, as one simulates its nodes"
     ):
         call.hosts_for(named, cells, [one])
-    with pytest.raises(UsageError, match="nodes: 256 are asked for, with 1 host known"):
+    with pytest.raises(UsageError, match="nodes: one is not distributed: it runs on one node"):
         call.hosts_for(study, cells, systems(tmp_path))
+    several = [replace(one, distributed=True, ranks="core") for one in systems(tmp_path)]
+    with pytest.raises(UsageError, match="nodes: 256 are asked for, with 1 host known"):
+        call.hosts_for(study, cells, several)
 
 
 @pytest.mark.parametrize(
