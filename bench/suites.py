@@ -248,6 +248,9 @@ SUITES = {
     ),
     "stencil": of_steps("stencil", 2, "32,64,128,256,512,1024", "1e8"),
     "aero": of_steps("aero", 3, "4,8,16,32", "2e6"),
+    "cg": of_steps(
+        "cg", 1, "1000,3000,10000,30000,100000,300000,1000000,3000000", "8e6", PETSc=f"{MPI}cg-petsc"
+    ),
     "producer": Suite(
         {name: f"{BOUND}bench/taskgrain-producer-{name}" for name in PRODUCERS},
         producer, "stolen", {"turns": "0,300,1500,6000,30000,150000", "tasks": "100000"}, "bench", "bench",
