@@ -251,6 +251,7 @@ SUITES = {
     "cg": of_steps(
         "cg", 1, "1000,3000,10000,30000,100000,300000,1000000,3000000", "8e6", PETSc=f"{MPI}cg-petsc"
     ),
+    "hydro": of_steps("hydro", 2, "8,16,32,64,128,256,512", "1e6"),
     "producer": Suite(
         {name: f"{BOUND}bench/taskgrain-producer-{name}" for name in PRODUCERS},
         producer, "stolen", {"turns": "0,300,1500,6000,30000,150000", "tasks": "100000"}, "bench", "bench",
