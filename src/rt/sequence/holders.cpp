@@ -95,10 +95,15 @@ void Holders::read(const Region& region, int rank, std::uint32_t data, std::vect
 void Holders::write(const Region& region, int rank) {
   for (std::size_t row = 0; row < region.rows; ++row) {
     const std::uintptr_t begin = region.begin + row * region.stride, end = begin + region.row_bytes;
-    const auto first = cover(begin, end);
-    first->second = Piece{end, {rank}, false, body_};
-    auto last = std::next(first);
-    while (last != pieces_.end() && last->first < end) last = pieces_.erase(last);
+    auto first = pieces_.find(begin);
+    if (first == pieces_.end() || first->second.end != end) {
+      first = cover(begin, end);
+      auto last = std::next(first);
+      while (last != pieces_.end() && last->first < end) last = pieces_.erase(last);
+    }
+    Piece& piece = first->second;
+    piece.end = end, piece.initial = false, piece.body = body_;
+    piece.ranks.assign(1, rank);
   }
 }
 

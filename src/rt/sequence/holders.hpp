@@ -55,7 +55,10 @@ class Holders {
   void each_piece(const Region& region, const Each& each) {
     for (std::size_t row = 0; row < region.rows; ++row) {
       const std::uintptr_t begin = region.begin + row * region.stride, end = begin + region.row_bytes;
-      for (auto it = cover(begin, end); it != pieces_.end() && it->first < end; ++it) each(it->first, it->second);
+      if (const auto exact = pieces_.find(begin); exact != pieces_.end() && exact->second.end == end)  // most often
+        each(begin, exact->second);
+      else
+        for (auto it = cover(begin, end); it != pieces_.end() && it->first < end; ++it) each(it->first, it->second);
     }
   }
 
