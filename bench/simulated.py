@@ -38,7 +38,7 @@ ROOT = Path(__file__).resolve().parent.parent
 CASES = {"memory": [], "hosts": ["2", "--cores", "1"], "1gbit": ["2", "--cores", "1", "--rate", "1gbit"]}
 SMALL, LARGE = 16, 65536
 GRAPHS = [["--pattern", "stencil_1d"], ["--pattern", "nearest", "--radix", "5"]]
-_STEPS, _REPEATS = {SMALL: (50, 250), LARGE: (10, 30)}, 300
+_STEPS, _REPEATS = {"no_comm": (50, 250), "stencil_1d": (10, 30)}, 300
 """Of fitted runs, of which the longer one has more steps, and the same start and end. The quickest repeat
 counts, as others may use the cores, and a short one falls between."""
 _GRAPHS, _HEADER = {SMALL: 16, LARGE: 4}, 16
@@ -104,8 +104,8 @@ def fit(system: list[str], place: list[str], limited: bool) -> dict[str, float]:
         words = [*system, "--pattern", pattern, "--tasks-per-core", "1", *place]
         words += ["--output-bytes", str(size), "--graphs", str(graphs), "--kernel", "empty"]
         words += ["--repeats", str(_REPEATS), "--steps"]
-        few, many = (min(taskgrain("run", [*words, str(n)])["runs"][0]["seconds"]) for n in _STEPS[size])
-        return float(many - few) / (_STEPS[size][1] - _STEPS[size][0]) / graphs
+        few, many = (min(taskgrain("run", [*words, str(n)])["runs"][0]["seconds"]) for n in _STEPS[pattern])
+        return float(many - few) / (_STEPS[pattern][1] - _STEPS[pattern][0]) / graphs
 
     task, large = step("no_comm", SMALL), step("no_comm", LARGE)
     once, often = (
