@@ -20,11 +20,8 @@ class JavaSystem final : public System {
 
   std::string name() const override { return string("name"); }
   std::string version() const override { return string("version"); }
-  int cores() const override {
-    const jint cores = env_->CallIntMethod(driver_, method("cores", "()I"));
-    check();
-    return cores;
-  }
+  int nodes() const override { return number("nodes"); }
+  int cores() const override { return number("cores"); }
   std::vector<std::vector<int>> binding() override {
     const Frame frame(env_);
     const auto rows = static_cast<jobjectArray>(env_->CallObjectMethod(driver_, method("binding", "()[[I")));
@@ -75,6 +72,12 @@ class JavaSystem final : public System {
 
   jmethodID method(const char* name, const char* signature) const {
     return env_->GetMethodID(env_->GetObjectClass(driver_), name, signature);
+  }
+
+  int number(const char* name) const {
+    const jint result = env_->CallIntMethod(driver_, method(name, "()I"));
+    check();
+    return result;
   }
 
   std::string string(const char* name) const {

@@ -31,10 +31,10 @@ object Slot {
   def binding: Array[Array[Int]] = synchronized(seen.clone())
 
   /** Leaves only one to this process, all threads of which are bound to it. */
-  def keep(slot: Int): Unit = synchronized {
+  def keep(processor: Int): Unit = synchronized {
     idle.clear()
-    idle += slot
-    Driver.pinThisProcess(processors(slot))
+    idle += processors.indexOf(processor)
+    Driver.pinThisProcess(processor)
   }
 
   /** Of the task that the calling thread executes. */

@@ -54,6 +54,9 @@ class Spark(context: SparkContext) extends Driver {
   def cores = Slot.number
   def binding: Array[Array[Int]] = Slot.binding
 
+  /** Whether there is all that it runs on; else `cores` says what is missing. */
+  protected[spark] def isComplete = true
+
   /** Bytes that tasks may keep. */
   protected def memory: Double = Runtime.getRuntime.maxMemory.toDouble
 
@@ -85,15 +88,15 @@ class Spark(context: SparkContext) extends Driver {
 object Spark {
   /** Starts a task on each core at once. */
   def everywhere[A: ClassTag](context: SparkContext)(action: => A): Array[A] =
-    context.parallelize(0 until Slot.number, Slot.number).barrier().mapPartitions(_ => Iterator(action)).collect()
+    context.parallelize(0 until context.defaultParallelism).barrier().mapPartitions(_ => Iterator(action)).collect()
 
   /** Runs stages of no tasks until the JVM has compiled the most of what they run: part of the start, as they all pay for it. */
   private def warmUp(context: SparkContext): Unit = {
     val end = System.nanoTime + 3_000_000_000L
-    val keys = context.parallelize((0 until Slot.number).map(_ -> Array.empty[Byte]), Slot.number)
+    val keys = context.parallelize((0 until context.defaultParallelism).map(_ -> Array.empty[Byte]))
     while (System.nanoTime < end)
       (1 to 20).foldLeft(keys: RDD[(Int, Array[Byte])]) { (before, step) =>
-        before.partitionBy(new HashPartitioner(Slot.number)).mapPartitions(_.map(identity))
+        before.partitionBy(new HashPartitioner(context.defaultParallelism)).mapPartitions(_.map(identity))
       }.foreach(_ => ())
   }
 
@@ -108,9 +111,12 @@ object Spark {
       .set("spark.network.timeout", "30d")
       .set("spark.executor.heartbeatInterval", "1d")
     val context = new SparkContext(conf)
-    everywhere(context)(BarrierTaskContext.get().barrier()) // none ends before all have taken a core
-    warmUp(context)
-    val code = make(context).drive(flags)
+    val system = make(context)
+    if (system.isComplete) {
+      everywhere(context)(BarrierTaskContext.get().barrier()) // none ends before all have taken a core
+      warmUp(context)
+    }
+    val code = system.drive(flags)
     context.stop()
     code
   }

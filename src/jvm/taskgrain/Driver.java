@@ -11,7 +11,12 @@ public abstract class Driver {
   /** Of the runtime that the system stands on. */
   public abstract String version();
 
-  /** Cores that the system occupies, those it keeps for itself included. */
+  /** Nodes that the system runs on. */
+  public int nodes() {
+    return 1;
+  }
+
+  /** Cores of all nodes that the system occupies, those it keeps for itself included. */
   public abstract int cores();
 
   /** For each worker the processors it may run on, observed by the worker itself. */

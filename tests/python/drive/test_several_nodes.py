@@ -206,7 +206,7 @@ def test_worker_processes_of_all_nodes_join_or_the_error_says_where_they_are_mis
     assert run["error"] == "system" and message in run["message"]
 
 
-WITH_WORKERS = {"dask": "distributed", "ray_tasks": "ray", "ray_actors": "ray"}
+WITH_WORKERS = {"dask": "distributed", "ray_tasks": "ray", "ray_actors": "ray", "spark.cluster": "pyspark"}
 """Systems, and the Python modules that they need."""
 
 

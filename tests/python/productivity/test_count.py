@@ -71,12 +71,12 @@ BY_HAND = {
     ),
     "ray_tasks": (
         {"driver.py": 38},
-        "remote num_cpus resources options retry_exceptions get wait ObjectRef __version__ init include_dashboard "
-        "get_runtime_context gcs_address _node_ip_address "
+        "remote num_cpus resources options retry_exceptions get wait ObjectRef __version__ init "
+        "include_dashboard get_runtime_context gcs_address _node_ip_address "
         "object_store_memory log_to_driver logging_level _system_config _temp_dir shutdown",
     ),
     "spark": (
-        {"Spark.scala": 83},
+        {"Spark.scala": 86},
         "SparkPlugin driverPlugin DriverPlugin executorPlugin ExecutorPlugin onTaskStart onTaskSucceeded "
         "onTaskFailed TaskFailedReason RDD flatMap partitionBy HashPartitioner mapPartitionsWithIndex "
         "SparkContext version defaultParallelism emptyRDD dependencies rdd localCheckpoint union foreach "
@@ -135,10 +135,10 @@ _LIBRARIES = {
         "sched_setaffinity setdefault sleep suppress uint8 union update values wait with_name "
     ),
     "Scala's library, and Java's": (
-        "MaxValue SortedSet asInstanceOf box clone current deleteQuietly distinct env err exit fill "
-        "foldLeft getName getRuntime head indexWhere indices isAlive isEmpty isPresent iterator keySet "
-        "length max maxMemory min nanoTime of pid setOut sortBy toDouble toInt toMap toSet toString "
-        "withInitial zip "
+        "MaxValue SortedSet asInstanceOf clone deleteQuietly distinct emptyMap env err exists exit fill "
+        "foldLeft getName getRuntime head indexOf indexWhere indices isEmpty iterator keySet length max "
+        "maxMemory min mkString nanoTime notifyAll of readString setOut sortBy split toDouble toInt toMap "
+        "toSeq toSet toString trim withInitial zip "
     ),
     "Rust's library": (
         "binary_search_by_key clear clone collect contains drain extend filter into_iter is_none iter len "
@@ -153,8 +153,8 @@ _LIBRARIES = {
         "Unsupported add address after assemble before bindingOfThisThread binding_of_this_thread "
         "book_failure context contexts cores cores_of dag dependence_set dependence_sets deps distribute "
         "drive each_after_by_core each_before executePoint execute_point far_before firstPoint graph graphs "
-        "hosts index inputs is_complete kernel lastPoint most_steps output outputBytes output_bytes owner period "
-        "pinThisProcess pinThisThread pin_this_thread point points ready representatives reverseDeps "
+        "hosts index inputs is_complete kernel lastPoint most_steps output outputBytes output_bytes owner "
+        "period pinThisProcess pinThisThread pin_this_thread point points ready representatives reverseDeps "
         "reverse_deps roots shared spec start_elsewhere steps taskgrain_enter tasks uniform width "
     ),
 }
