@@ -11,13 +11,14 @@ import os
 import socket
 import subprocess
 import sys
-import tempfile
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from taskgrain import _core
-from taskgrain.drive import supervisor
 
+_SUPERVISOR = Path(__file__).parents[1] / "drive" / "supervisor.py"
+"""A program."""
 _NODES = "TASKGRAIN_NODES"
 """Environment variable of a driver on several nodes: how to start a command on each of the others, and the
 names and the processors of all."""
@@ -39,12 +40,13 @@ def start(command: Sequence[str]) -> subprocess.Popen[bytes] | None:
     if not (launcher := _given().get("start")):
         return None
     words = [*launcher, sys.executable, "-m", __name__, address(), *command]
-    return subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=sys.stderr)
+    passed = {name: value for name, value in os.environ.items() if name != "TMPDIR"}  # Slurm would make it
+    return subprocess.Popen(words, env=passed, stdin=subprocess.DEVNULL, stdout=sys.stderr)
 
 
 def scratch(mark: str) -> str:
-    """The TMPDIR on another node of a driver whose processes have that mark."""
-    return os.path.join(tempfile.gettempdir(), f"taskgrain-{mark}")
+    """The TMPDIR on another node of a driver whose processes have that mark: short, for sockets."""
+    return f"/tmp/taskgrain-{mark}"
 
 
 def _given() -> dict[str, Any]:
@@ -63,22 +65,14 @@ def _address_towards(name: str) -> str:
 def _begin(driver: str, *command: str) -> None:
     """Becomes a supervisor, which nobody but the launcher ends: it alone holds both ends of its pipe."""
     folder = scratch(os.environ["TASKGRAIN_TREE"])
-    os.makedirs(folder, exist_ok=True)
+    os.makedirs(folder, 0o700, exist_ok=True)
     os.environ["TMPDIR"] = folder
     pipe = os.pipe()
     for end in pipe:
         os.set_inheritable(end, True)
     words = [word.replace("{address}", _address_towards(driver)) for word in command]
-    start = [
-        sys.executable,
-        "-I",
-        "-S",
-        supervisor.__file__,
-        str(pipe[0]),
-        folder,
-        os.environ["TASKGRAIN_CORES"],
-    ]
-    os.execv(start[0], [*start, *words])
+    supervised = [str(_SUPERVISOR), str(pipe[0]), folder, os.environ["TASKGRAIN_CORES"], *words]
+    os.execv(sys.executable, [sys.executable, "-I", "-S", *supervised])
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ import pytest
 from on_slurm import TASKGRAIN, on_slurm
 
 pytestmark = pytest.mark.deep
-SYSTEMS = "mpi,mpi_openmp,taskgrain_graph.ranks,taskgrain_graph.nodes"
+SYSTEMS = "mpi,mpi_openmp,taskgrain_graph.ranks,taskgrain_graph.nodes,dask"
 METG = f"{TASKGRAIN} metg --system mpi --nodes 2 --launcher slurm --budget 600 --output out"
 
 
@@ -18,8 +18,8 @@ def test_ranks_of_two_nodes_are_one_run(tmp_path: Path) -> None:
     printed = on_slurm(f"salloc --quiet --nodes=2 {TASKGRAIN} {asked}; left >&2", tmp_path)
     runs = json.loads(printed)["runs"]
     assert [one["system"] for one in runs] == SYSTEMS.split(",")
-    assert [(one.get("error"), one["cores"], one["executed"]) for one in runs] == [(None, 2, 200)] * 4
-    assert [one["driver"]["nodes"] for one in runs] == [2] * 4
+    assert [(one.get("error"), one["cores"], one["executed"]) for one in runs] == [(None, 2, 200)] * 5
+    assert [one["driver"]["nodes"] for one in runs] == [2] * 5
 
 
 @pytest.mark.parametrize("end", ["scancel", "node"])
