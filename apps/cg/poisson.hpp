@@ -27,18 +27,18 @@ namespace apps::cg {
 inline constexpr StepsProblem problem{"cg", 100'000, 32, 500'000'000, 100};
 inline constexpr std::size_t most_chunks = 64;
 
-/// Rows whose part of a sum is one number. They depend on the size alone, and so do the bits of a sum. Blocks have whole
-/// chunks.
+/// Rows whose part of a sum is one number. They depend on the size alone, and so do the bits of a sum. There are few,
+/// because each block reads the parts of all. Blocks have whole chunks.
 class Chunks {
  public:
   /// \param field  what to name if there are too few rows for so many blocks
   /// \throws taskgrain::InvalidSpec
   Chunks(const StepsOptions& options, int blocks, std::string_view field)
       : size_(static_cast<std::size_t>(options.size)), blocks_(static_cast<std::size_t>(blocks)),
-        rows_(std::max<std::size_t>(32, (size_ + 8 * most_chunks - 1) / (8 * most_chunks) * 8)) {
+        rows_(std::max<std::size_t>(128, (size_ + 8 * most_chunks - 1) / (8 * most_chunks) * 8)) {
     if (blocks_ > count())
       throw taskgrain::InvalidSpec(std::string(field), std::to_string(field == "size" ? options.size : blocks),
-                                   "up to 64 blocks, with 32 rows each");
+                                   "up to 64 blocks, with 128 rows each");
     if (options.steps > 8 * options.size)
       throw taskgrain::InvalidSpec("steps", std::to_string(options.steps),
                                    "up to 8 times the size, after which r·r is too small for a number");
