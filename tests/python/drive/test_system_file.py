@@ -64,6 +64,7 @@ def test_the_least_file(tmp_path: Path) -> None:
         (LEAST + "[launch.env]\n'A=B' = '1'\n", "4:1: launch.env.key: A=B is not allowed; allowed: letters"),
         (LEAST + "env = { 1A = '1' }\n", "3:9: launch.env.key: 1A"),
         ("colour = 1\n" + LEAST, "1:1: key: colour is not allowed"),
+        ("simulation_error = 0.5\n" + LEAST, "1:20: simulation_error: 0.5 is not allowed"),
         ("default = 1\n" + LEAST, "1:11: default: 1 is not allowed; allowed: true or false"),
         ("parallelism = 'both'\n" + LEAST, "1:15: parallelism: both is not allowed; allowed: explicit, impl"),
         ("sources = 'a'\n" + LEAST, "1:11: sources: a is not allowed; allowed: a list of texts"),
