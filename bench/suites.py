@@ -247,7 +247,7 @@ SUITES = {
         overhead, "efficiency", {"spins": "1,10,100", "dependences": "1,4,16"},
     ),
     "stencil": of_steps("stencil", 2, "32,64,128,256,512,1024", "1e8"),
-    "aero": of_steps("aero", 3, "4,8,16,32", "2e6"),
+    "aero": of_steps("aero", 3, "4,8,16,32", "4e5"),
     "cg": of_steps(
         "cg", 1, "1000,3000,10000,30000,100000,300000,1000000,3000000", "8e6", PETSc=f"{MPI}cg-petsc"
     ),
