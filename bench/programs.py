@@ -250,12 +250,26 @@ def built(suite: Suite) -> Path:
     return ROOT / "build" / suite.preset
 
 
+def refused(why: str) -> int:
+    print(why, file=sys.stderr)
+    return 2
+
+
 def main(words: list[str]) -> int:
     options = parse(words)
     suite, out = SUITES[options.suite], printer()
     options.build = options.build or built(suite)
-    tables = suite.tables(options)
-    options.folder.mkdir(parents=True, exist_ok=True)
+    try:
+        tables = suite.tables(options)
+    except ValueError as error:
+        return refused(str(error))
+    lines_file = options.folder / f"{options.suite}.jsonl"
+    try:
+        options.folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        return refused(f"folder: {options.folder}: cannot be made: {error.strerror}")
+    if lines_file.exists():
+        return refused(f"folder: {options.folder} has results of {options.suite}; give another")
     titles: dict[Command, str] = {}
     absent: dict[str, str] = {}
     for entry in (one for table in tables for one in table.entries):
@@ -269,7 +283,7 @@ def main(words: list[str]) -> int:
     if not titles:
         return 1
     with (
-        (options.folder / f"{options.suite}.jsonl").open("w", encoding="utf-8") as lines,
+        lines_file.open("w", encoding="utf-8") as lines,
         Console(stderr=True).status("") as status,
     ):
 
@@ -289,7 +303,7 @@ def main(words: list[str]) -> int:
     tell_failures(out, found, titles, options.folder / f"{options.suite}.log")
     if found.interrupted:
         out.text("interrupted: this is what was measured until then")
-    return 130 if found.interrupted else 1 if found.failed else 0
+    return 130 if found.interrupted else 1 if found.failed or not found.lines else 0
 
 
 if __name__ == "__main__":

@@ -181,6 +181,8 @@ def messages(o: Namespace) -> list[Table]:
 
 def steps(o: Namespace) -> list[Table]:
     """Time of a step against the size, and strong scaling. Each rank, or each worker, has a block."""
+    if wrong := [one for one in o.sizes if not (one >= 1 and one == int(one))]:
+        raise ValueError(f"--sizes: {wrong[0]:g} is not allowed; allowed: integers from 1 on")
 
     def table(name: str, title: str, across: str, places: Iterable[tuple[float, int, int]]) -> Table:
         entries = []

@@ -166,7 +166,7 @@ class Sequence {
       static_assert(std::is_lvalue_reference_v<T> || std::ranges::enable_borrowed_range<std::remove_cvref_t<T>>,
                     "the elements must outlive the tasks that use them");
       return data({{address(std::data(object)), std::size(object) * sizeof(*std::data(object)), 1, 0}}, options,
-                  as_bytes<decltype(*std::data(object))>);
+                  as_bytes<decltype(*std::data(object))> && !std::is_same_v<std::remove_cvref_t<T>, std::string>);
     } else {
       static_assert(std::is_lvalue_reference_v<T>, "the object must outlive the tasks that use it");
       return data({{address(&object), sizeof(object), 1, 0}}, options, as_bytes<T>);
@@ -180,7 +180,7 @@ class Sequence {
   /// The union of these, such as a region of a mesh.
   Data together(std::initializer_list<const Data*> parts, DataOptions options = {});
   /// Data without memory: a file, or an order that you want.
-  Data token(DataOptions options = {}) { return data({}, options); }
+  Data token(DataOptions options = {});
 
   // -- tasks
 
@@ -283,7 +283,8 @@ class Sequence {
 
   // -- waits
 
-  /// Works until all tasks have ended.
+  /// Works until all tasks have ended. Across ranks, those of this rank: what fails elsewhere is thrown by the next call
+  /// that needs another rank.
   /// \throws TaskFailed  a task threw
   /// \throws UsageError  a task calls, or a loop or trace gives its tasks
   void wait();

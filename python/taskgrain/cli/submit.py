@@ -102,7 +102,8 @@ def submit(
         for cells in each
     ]
     if not any(known):
-        raise UsageError(f"{file}: systems: {chosen[0].name} {alone[chosen[0].plain]}")
+        first = next(one for one in chosen if one.plain in alone)
+        raise UsageError(f"{file}: systems: {first.name} {alone[first.plain]}")
     if not dry_run and not shutil.which("sbatch"):
         raise UsageError("no program sbatch; --dry-run prints the scripts that it would get")
     folder = (output or Path("results") / file.stem).absolute()

@@ -54,7 +54,7 @@ class DriverLog:
     def tail(self) -> str:
         """The last lines, for a failure's report, without what would drive a terminal."""
         with self._lock:
-            lines = [line.decode("utf-8", "replace").expandtabs() for line in self._tail]
+            lines = [line.decode("utf-8", "replace").rstrip("\r").expandtabs() for line in self._tail]
         return "\n".join(map(printable, lines))
 
     def close(self) -> None:

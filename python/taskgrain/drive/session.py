@@ -130,8 +130,8 @@ class Session:
         self._log = DriverLog(log)
         self._start_seconds = launch.patience * start_seconds
         self._run_seconds = launch.patience * run_seconds
-        self._pace = 0.0 if launch.simulated else 1.0
-        """The most seconds that passed for a second of an answer; 0: not known yet."""
+        self._simulated_seconds = self._passed_seconds = 0.0
+        """Of all answers, and what passed until they came: together the pace of a simulation."""
         self._simulated: dict[str, RunResult] = {}
         """Answers by what was asked: a simulation would take its time again, to say the same."""
         self._memory_bytes = memory_bytes
@@ -243,7 +243,8 @@ class Session:
         elapsed = math.inf if self.launch.simulated else took
         result = self._checked(lambda: answers.result(answer, number, repeats, self.launch, has, elapsed))
         if self.launch.simulated:
-            self._pace = max(self._pace, took / sum(result.seconds))
+            self._simulated_seconds += sum(result.seconds)
+            self._passed_seconds += took
             self._simulated[asked] = result
         return result
 
@@ -347,9 +348,10 @@ class Session:
         return self.ready
 
     def _patience(self, expected: float | None) -> float:
-        if expected is None or not self._pace:
+        if expected is None or (self.launch.simulated and not self._simulated_seconds):
             return self._run_seconds
-        expected *= self._pace
+        if self.launch.simulated:
+            expected *= self._passed_seconds / self._simulated_seconds
         least = 10.0 * self.launch.patience
         return max(min(self._run_seconds, least + 20.0 * expected), 3.0 * expected)
 

@@ -292,6 +292,11 @@ def _products(rest: dict[str, Any], shared: _Lists, given: Document) -> list[tup
     if rest or not tables:
         top = _lists(rest, (), WORKLOAD_KEYS, given)
         if not {"pattern", "like"} & (top | defaults).keys():
+            if tables:
+                raise UsageError(
+                    f"{given.value(next(iter(rest)))}: needs `patterns` beside it;"
+                    " for all [[workloads]] put it into [defaults]"
+                )
             raise UsageError(
                 f"{given.value('patterns')}: is missing; give a list of patterns, or [[workloads]]"
             )

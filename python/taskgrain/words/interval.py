@@ -74,7 +74,7 @@ class Interval:
         """The same, if what it has more than `sure` may be wrong by a factor, which is 1 if it may not."""
 
         def moved(bound: float | None, by: float) -> float | None:
-            return bound if bound is None or factor == 1.0 else sure + (bound - sure) * by
+            return bound if bound is None or factor == 1.0 else bound + max(0.0, bound - sure) * (by - 1.0)
 
         return Interval(self.value, moved(self.low, 1.0 / factor), moved(self.high, factor))
 

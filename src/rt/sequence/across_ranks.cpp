@@ -92,16 +92,18 @@ void AcrossRanks::make(const DataRegistry& registry, std::uint32_t index) {
 
 void AcrossRanks::enter(Holders& holders, const DataRegistry& registry, std::span<const Access> accesses,
                         const Task& task, std::vector<Transfer>& transfers, Transfer* first) {
-  for (const Access& access : accesses) {
-    const auto& data = registry[access.index];
-    if (access.mode == Mode::write) continue;
-    for (const Region& region : data.regions) {
-      if (!data.travels && !holders.has(region, task.rank))
-        throw_usage({"task ", task.name, " of rank ", std::to_string(task.rank), " uses '", data.name,
-                     "' of another rank, which cannot be copied as bytes"});
-      holders.read(region, task.rank, access.index, transfers, first);
-    }
-  }
+  const auto each_read = [&](const auto& call) {
+    for (const Access& access : accesses)
+      if (access.mode != Mode::write)
+        for (const Region& region : registry[access.index].regions) call(access.index, region);
+  };
+  each_read([&](std::uint32_t index, const Region& region) {  // before anything is changed
+    if (registry[index].travels || holders.has(region, task.rank)) return;
+    throw_usage({"a task", task.name.empty() ? "" : " " + task.name, " of rank ", std::to_string(task.rank), " uses '",
+                 registry[index].name, "' of another rank, which cannot be copied as bytes"});
+  });
+  each_read(
+      [&](std::uint32_t index, const Region& region) { holders.read(region, task.rank, index, transfers, first); });
   for (const Access& access : accesses)
     if (access.mode != Mode::read)
       for (const Region& region : registry[access.index].regions) holders.write(region, task.rank);

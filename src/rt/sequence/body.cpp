@@ -9,14 +9,15 @@
 
 namespace taskgrain::rt::detail {
 
-bool Body::alike(const Body& other) const noexcept {
+bool Body::alike(const Body& other, bool workers) const noexcept {
   // What a body makes for its results is new each time: the k-th is the k-th.
   const auto same = [&](const Access& a, const Access& b) {
     return a.mode == b.mode && (a.id == b.id || (result(a.id) >= 0 && result(a.id) == other.result(b.id)));
   };
   return tasks.size() == other.tasks.size() && std::ranges::equal(accesses, other.accesses, same) &&
-         std::ranges::equal(tasks, other.tasks, [](const Task& a, const Task& b) {
-           return a.accesses == b.accesses && a.worker == b.worker && a.event == b.event && a.rank == b.rank;
+         std::ranges::equal(tasks, other.tasks, [workers](const Task& a, const Task& b) {
+           return a.accesses == b.accesses && (a.worker == b.worker || !workers) && a.event == b.event &&
+                  a.rank == b.rank;
          });
 }
 

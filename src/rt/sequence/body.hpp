@@ -45,7 +45,8 @@ struct Body {
     return at != results.end() && *at == id ? at - results.begin() : -1;
   }
   /// Whether the tasks of the other use the same, so that they come after each other in the same way.
-  bool alike(const Body& other) const noexcept;
+  /// \param workers  whether these count, too: not across ranks, which have numbers of their own and must find the same
+  bool alike(const Body& other, bool workers) const noexcept;
   /// Without the functions.
   Body shape() const;
 };

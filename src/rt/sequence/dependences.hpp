@@ -50,9 +50,14 @@ class Dependences {
   /// Calls `each` with the tasks that use the data last, or what overlaps it: all others come before these.
   template <typename Each>
   void each_last(std::uint32_t index, const Each& each) const {
-    if (index < states_.size()) std::ranges::for_each(states_[index].group, each);
+    each_own(index, each);
     for (const std::uint32_t other : registry_[index].overlaps)
       if (other < states_.size()) std::ranges::for_each(states_[other].group, each);
+  }
+  /// Calls `each` with the tasks that use the data itself last.
+  template <typename Each>
+  void each_own(std::uint32_t index, const Each& each) const {
+    if (index < states_.size()) std::ranges::for_each(states_[index].group, each);
   }
   void forget(std::uint32_t index) noexcept {
     if (index < states_.size()) states_[index] = State{};

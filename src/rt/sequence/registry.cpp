@@ -45,7 +45,8 @@ std::uint32_t DataRegistry::add(std::span<const Region> regions, std::string nam
   if (free_.empty()) {
     entries_.emplace_back();
     const std::lock_guard lock(mutex_);
-    released_.reserve(entries_.size());  // destructors of data need no memory
+    if (released_.capacity() < entries_.size())
+      released_.reserve(2 * entries_.size());  // so that a release allocates nothing
     free_.push_back(static_cast<std::uint32_t>(entries_.size() - 1));
   }
   const std::uint32_t index = free_.back();

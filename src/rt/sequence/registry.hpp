@@ -25,6 +25,7 @@ class DataRegistry {
     std::uint64_t id = 0;  // of the whole process; 0: free
     std::string name;
     int home = 0;
+    bool token = false;  // its memory says nothing
     // Across ranks:
     int rank = -1;                // whose tasks write it; -1: of any
     bool travels = true;          // its bytes say everything

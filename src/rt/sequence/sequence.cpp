@@ -28,6 +28,8 @@ Data Sequence::data(std::span<const detail::Region> regions, const DataOptions& 
   return data(core_->add_data(regions, options, travels));
 }
 
+Data Sequence::token(DataOptions options) { return data(core_->add_token(options)); }
+
 Data Sequence::result(const std::shared_ptr<void>& owner, const detail::Region& region, bool travels) {
   return data(core_->add_result(owner, region, travels));
 }

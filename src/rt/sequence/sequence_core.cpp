@@ -66,19 +66,11 @@ std::uint32_t SequenceCore::add_data(std::span<const Region> regions, const Data
   if (options.home < -1 || options.home >= workers)
     throw_usage({name_, ": data", options.name.empty() ? "" : " ", options.name, ": home is ",
                  std::to_string(options.home), ", allowed are 0 to ", std::to_string(workers - 1)});
-  check_rank("data " + options.name, options.rank);
-  registry_->reclaim([&](std::uint32_t index) {
-    bool used = reductions_.contains(index);
-    dependences_.each_last(index, [&](std::uint64_t number) { used = used || !has_ended(number); });
-    if (!used) dependences_.forget(index), locks_.erase(index);
-    return used;
-  });
+  check_rank(options.name.empty() ? "data" : "data " + options.name, options.rank);
+  reclaim();
   int home = options.home;
   if (home < 0) home = ranks_ && options.rank >= 0 && options.rank != ranks_->rank() ? 0 : next_home();
-  const Region token{reinterpret_cast<std::uintptr_t>(ranks_ && regions.empty() ? &tokens_.emplace_back() : nullptr), 1,
-                     1, 0};
-  const std::uint32_t index =
-      registry_->add(token.begin != 0 ? std::span<const Region>(&token, 1) : regions, options.name, home);
+  const std::uint32_t index = registry_->add(regions, options.name, home);
   if (ranks_) {
     auto& entry = (*registry_)[index];
     entry.rank = options.rank;
@@ -87,6 +79,24 @@ std::uint32_t SequenceCore::add_data(std::span<const Region> regions, const Data
     ranks_->make(*registry_, index);
   }
   return index;
+}
+
+std::uint32_t SequenceCore::add_token(const DataOptions& options) {
+  const Region token{reinterpret_cast<std::uintptr_t>(&tokens_.emplace_back()), 1, 1, 0};
+  const std::uint32_t index = add_data({&token, 1}, options, true);
+  (*registry_)[index].token = true;
+  return index;
+}
+
+/// Forgets data that nothing names or uses. Not while a body is recorded, whose tasks use data that no task does yet.
+void SequenceCore::reclaim(std::span<const Access> of_next) {
+  registry_->reclaim([&](std::uint32_t index) {
+    bool used = reductions_.contains(index) || std::ranges::find(of_next, index, &Access::index) != of_next.end();
+    dependences_.each_own(index, [&](std::uint64_t number) { used = used || !has_ended(number); });
+    if (used) return true;
+    dependences_.forget(index), locks_.erase(index);
+    return false;
+  });
 }
 
 std::uint32_t SequenceCore::add_result(const std::shared_ptr<void>& owner, const Region& region, bool travels) {
@@ -270,7 +280,9 @@ std::vector<std::shared_ptr<void>> SequenceCore::owners() const {
 }
 
 void SequenceCore::give(const std::vector<Transfer>& transfers, const std::vector<std::shared_ptr<void>>& owners) {
+  if (transfers.empty()) return;
   const std::vector<Access> kept = accesses_;
+  if (!gives_body_) reclaim(kept);
   for (const Transfer& transfer : transfers) {
     const bool sends = transfer.from == ranks_->rank();
     if (!sends && transfer.to != ranks_->rank()) continue;
@@ -434,9 +446,10 @@ std::shared_ptr<void> SequenceCore::joined_reduction(const Access& data, const v
   if (!registry_->has(data)) throw_usage({name_, ": the data of a reduction is of another sequence, or of nothing"});
   if (failed_.load(std::memory_order_relaxed)) [[unlikely]]
     wait_for_flow();  // before the sum is found or made, which it forgets
-  const auto& regions = (*registry_)[data.index].regions;
+  const auto& entry = (*registry_)[data.index];
   const Region at{reinterpret_cast<std::uintptr_t>(target), 1, 1, 0};
-  if (!regions.empty() && std::ranges::none_of(regions, [&](const Region& one) { return overlap(one, at); }))
+  const bool anywhere = entry.regions.empty() || (entry.token && !ranks_);
+  if (!anywhere && std::ranges::none_of(entry.regions, [&](const Region& one) { return overlap(one, at); }))
     throw_usage({name_, ": a reduction adds to what ", name_of(data.index), " does not name"});
   close_overlapping(data.index, false);
   const auto found = reductions_.find(data.index);
@@ -448,7 +461,7 @@ std::shared_ptr<void> SequenceCore::joined_reduction(const Access& data, const v
 
 void SequenceCore::open_reduction(const Access& data, const void* kind, const void* target, std::shared_ptr<void> sum,
                                   std::function<void()>&& fold) {
-  reductions_.insert_or_assign(data.index, OpenReduction{kind, target, std::move(sum), std::move(fold)});
+  reductions_.insert_or_assign(data.index, OpenReduction{kind, target, std::move(sum), std::move(fold), ++opened_});
 }
 
 /// Gives the task that adds the parts.
@@ -463,15 +476,25 @@ void SequenceCore::close_reduction(std::uint32_t index) {
   for (const Access& part : node.mapped().parts) registry_->release(part.index);
 }
 
+template <typename Chosen>
+void SequenceCore::close_if(const Chosen& chosen) {
+  std::vector<std::pair<std::uint64_t, std::uint32_t>> found;
+  for (const auto& [index, one] : reductions_)
+    if (chosen(index)) found.emplace_back(one.opened, index);
+  std::ranges::sort(found);
+  for (const auto& [opened, index] : found)
+    if (reductions_.contains(index)) close_reduction(index);
+}
+
 void SequenceCore::close_overlapping(std::uint32_t index, bool itself) {
-  if (reductions_.empty()) return;
-  if (itself && reductions_.contains(index)) close_reduction(index);
-  for (const std::uint32_t other : (*registry_)[index].overlaps)
-    if (reductions_.contains(other)) close_reduction(other);
+  const auto& overlaps = (*registry_)[index].overlaps;
+  close_if([&](std::uint32_t other) {
+    return (itself && other == index) || std::ranges::find(overlaps, other) != overlaps.end();
+  });
 }
 
 void SequenceCore::close_reductions() {
-  while (!reductions_.empty()) close_reduction(reductions_.begin()->first);
+  close_if([](std::uint32_t) { return true; });
 }
 
 // -- waits
@@ -579,6 +602,7 @@ std::shared_ptr<Body> SequenceCore::record(const std::vector<Traced>& known, con
   check_no_task();
   check_not_recording("a loop or a trace");
   close_reductions();
+  reclaim();
   recording_ = std::make_shared<Body>();
   recorded_ = 0;
   if (!known.empty() && !ranks_) {
@@ -604,6 +628,8 @@ std::shared_ptr<Body> SequenceCore::record(const std::vector<Traced>& known, con
 }
 
 void SequenceCore::give(Body& body) {
+  gives_body_ = true;
+  const std::shared_ptr<void> at_end(nullptr, [this](void*) { gives_body_ = false; });
   for (std::size_t k = 0; k < body.tasks.size(); ++k) {
     Body::Task& task = body.tasks[k];
     auto accesses = body.accesses_of(k);
@@ -633,6 +659,7 @@ void SequenceCore::launch(std::shared_ptr<CompiledBody>& compiled, std::shared_p
     compiled = std::make_shared<CompiledBody>(runtime_, registry_, *body, name, communicator, at);
     ++statistics.compiled;
   }
+  accesses_ = compiled->accesses(*body);
   give(before, body->owners);
   if (failed_.load(std::memory_order_relaxed)) [[unlikely]]
     wait_for_flow();
@@ -698,7 +725,7 @@ void SequenceCore::trace(std::uint64_t id, const std::function<void()>& body, co
 Traced& SequenceCore::known(std::vector<Traced>& shapes, const Body& body) {
   constexpr std::size_t most_shapes = 8;
   if (as_expected_) return shapes.back();
-  const auto found = std::ranges::find_if(shapes, [&](const Traced& one) { return one.shape.alike(body); });
+  const auto found = std::ranges::find_if(shapes, [&](const Traced& one) { return one.shape.alike(body, !ranks_); });
   if (found != shapes.end()) {
     std::rotate(found, found + 1, shapes.end());  // it is expected the next time
     return shapes.back();

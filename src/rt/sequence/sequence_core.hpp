@@ -32,6 +32,7 @@ class SequenceCore final : AsyncOwner {
 
   const std::shared_ptr<DataRegistry>& registry() const noexcept { return registry_; }
   std::uint32_t add_data(std::span<const Region> regions, const DataOptions& options, bool travels);
+  std::uint32_t add_token(const DataOptions& options);
   /// For the result of a task.
   std::uint32_t add_result(const std::shared_ptr<void>& owner, const Region& region, bool travels);
   void add_part(const Access& data, const std::shared_ptr<void>& owner, const Region& region, bool travels);
@@ -71,6 +72,7 @@ class SequenceCore final : AsyncOwner {
     const void *kind, *target;
     std::shared_ptr<void> sum;
     std::function<void()> fold;
+    std::uint64_t opened;         // how many were opened until then
     std::vector<Access> parts{};  // across ranks
   };
 
@@ -108,6 +110,9 @@ class SequenceCore final : AsyncOwner {
   void forget_all() noexcept;
 
   void close_reduction(std::uint32_t index);
+  /// In the order in which they were opened: all ranks have this order, but indices and addresses of their own.
+  template <typename Chosen>
+  void close_if(const Chosen& chosen);
   void close_overlapping(std::uint32_t index, bool itself);
   void close_reductions();
 
@@ -122,6 +127,8 @@ class SequenceCore final : AsyncOwner {
   void unlock(WindowTask& node);
   void ready(const WindowTask& node) { flow_.fulfill(key_of(node)); }
 
+  /// \param of_next  what the task uses that is given next
+  void reclaim(std::span<const Access> of_next = {});
   void drop_unfinished();
   /// \param accesses  where its accesses end
   TaskFunction& record_task(std::uint32_t accesses, int worker, int rank, TaskOptions&& options,
@@ -169,10 +176,12 @@ class SequenceCore final : AsyncOwner {
   TaskFunction dropped_;        // of another rank
 
   std::map<std::uint32_t, OpenReduction> reductions_;  // by the index of their data
+  std::uint64_t opened_ = 0;
+  bool gives_body_ = false;  // task by task: it has results that no task uses yet
   std::map<std::uint32_t, CommuteLock> locks_;
 
   std::unique_ptr<AcrossRanks> ranks_;        // null: of this rank alone
-  std::deque<std::byte> tokens_;              // memory of what has none
+  std::deque<std::byte> tokens_;              // a byte of each, so that tokens are parts of what is together
   std::uint64_t made_ = 0;                    // data, across ranks
   std::vector<InFlightPool::Pointer> pools_;  // by worker, which makes its own
   std::shared_ptr<Body> recording_;           // null: no body is recorded

@@ -59,6 +59,20 @@ def apps(tmp_path: Path) -> Path:
     return install(tmp_path / "apps", overhead_taskgrain=right(), overhead_openmp=slow, overhead_starpu=slow)
 
 
+def test_what_it_cannot_do_costs_no_results(apps: Path, tmp_path: Path) -> None:
+    sizes = run("stencil", tmp_path, "--sizes", "64,0")
+    assert (sizes.code, "--sizes: 0 is not allowed; allowed: integers from 1 on" in sizes.err) == (2, True)
+    (tmp_path / "out").mkdir()
+    kept = tmp_path / "out" / "overhead.jsonl"
+    kept.write_text("before")
+    assert (run("overhead", tmp_path, *SMALL).code, kept.read_text()) == (2, "before")
+    kept.unlink()
+    (tmp_path / "out").rmdir()
+    (tmp_path / "out").write_text("a file")
+    done = run("overhead", tmp_path, *SMALL)
+    assert (done.code, "cannot be made: File exists" in done.err) == (2, True)
+
+
 def test_prints_tables_draws_plots_and_keeps_lines(apps: Path, tmp_path: Path) -> None:
     done = run("overhead", tmp_path, "--spins", "1,10", "--dependences", "2", "--cores", "2")
     assert done.code == 0, done.err

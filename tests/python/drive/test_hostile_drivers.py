@@ -131,7 +131,7 @@ def test_the_time_limit_follows_what_is_known(sessions: list[Session]) -> None:
         assert least <= session._patience(known) <= most
     simulated = Session("x", Launch((), {}, CORES, simulated=2))
     assert simulated._patience(0.001) == 120.0  # whose time may pass at any pace
-    simulated._pace = 1000.0
+    simulated._simulated_seconds, simulated._passed_seconds = 0.01, 10.0
     assert [simulated._patience(known) for known in (0.001, 1.0)] == [30.0, 3000.0]
     session = started(sessions, "hangs", run_seconds=0.5)
     with pytest.raises(DriverError, match=r"no answer to run within 0\.5 s"):

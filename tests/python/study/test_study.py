@@ -280,7 +280,7 @@ FFT = 'patterns = ["fft"]\n'
             '[[workloads]]\npattern = "fft"\nwidht = 1',
             "s.toml:3:1: workloads[0].key: widht is not allowed; allowed: pattern, like, width",
         ),
-        ('radix = 3\n[[workloads]]\npattern = "fft"', "s.toml: patterns: is missing"),
+        ('radix = 3\n[[workloads]]\npattern = "fft"', "s.toml:1:9: radix: needs `patterns` beside it"),
         (FFT + "[defaults]\nwidht = 3", "s.toml:3:1: defaults.key: widht is not allowed"),
         (FFT + "[defaults]\nwidths = 3\nwidth = 1", "s.toml:3:10: defaults.widths: give this or width"),
         (FFT + "defaults = 3", "s.toml:2:12: defaults: 3"),

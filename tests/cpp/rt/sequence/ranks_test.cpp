@@ -139,6 +139,35 @@ TEST_P(SequenceOn, AddsInTheOrderOfTheProgram) {
   });
 }
 
+/// Ranks number their data and their workers in their own way, as memory comes free at different times.
+TEST(SequenceAcrossRanks, MayDifferInNumbers) {
+  on_ranks(2, [](int rank) {
+    Communicator comm;
+    Runtime runtime(with(comm, 1 + rank));
+    double values[40] = {}, first = 0.0, second = 0.0;
+    int calls = 0;
+    Sequence sequence(runtime, comm);
+    {
+      std::vector<Data> gone;
+      for (double& value : values) gone.push_back(sequence.data(value, {.rank = 1}));
+      for (const Data& one : gone) sequence.task({read_write(one)}, [] {}, {.rank = 1});
+    }
+    const Data of_first = sequence.data(first, {.rank = 0}), of_second = sequence.data(second, {.rank = 0});
+    const auto one = [] { return 1.0; };
+    sequence.reduce(of_first, first, std::plus<>(), {}, one, {.rank = 0});
+    sequence.reduce(of_second, second, std::plus<>(), {}, one, {.rank = 1});
+    sequence.wait();
+    const Data of_calls = sequence.data(calls, {.rank = 0});
+    for (int k = 0; k < 6; ++k)
+      sequence.trace(
+          0, [&] { sequence.task({read_write(of_calls)}, [&] { ++calls; }, {.worker = k % runtime.workers()}); });
+    for (const Data* const data : {&of_first, &of_second, &of_calls}) sequence.wait(*data);
+    EXPECT_EQ(first, 1.0);
+    EXPECT_EQ(second, 1.0);
+    EXPECT_EQ(calls, 6);
+  });
+}
+
 TEST(SequenceAcrossRanks, OrdersWhatHasNoMemory) {
   on_ranks(2, [](int rank) {
     Communicator comm;
@@ -174,7 +203,7 @@ TEST(SequenceAcrossRanks, ForgetsDataThatIsGone) {
 }
 
 TEST(SequenceAcrossRanks, NamesWhatCannotBe) {
-  on_ranks(2, [](int) {
+  on_ranks(2, [](int rank) {
     Communicator comm;
     Runtime runtime(with(comm)), alone({.workers = 1, .pin = false});
     EXPECT_THROW(Sequence(alone, comm), UsageError);
@@ -198,6 +227,11 @@ TEST(SequenceAcrossRanks, NamesWhatCannotBe) {
     const Data others = sequence.data(object, {.name = "object", .rank = 0});
     refused([&] { sequence.task({read(others)}, [] {}, {.name = "reader", .rank = 1}); },
             "task reader of rank 1 uses 'object' of another rank, which cannot be copied as bytes");
+    refused([&] { sequence.task({read(data)}, [] {}, {.rank = 1}); }, "a task of rank 1 uses 'text' of another rank");
+    int number = rank == 0 ? 42 : 0;  // a task that was refused has brought nothing
+    const Data of_number = sequence.data(number, {.rank = 0});
+    refused([&] { sequence.task({read(of_number), read(others)}, [] {}, {.rank = 1}); }, "uses 'object'");
+    EXPECT_EQ(sequence.wait(sequence.task({read(of_number)}, [&] { return number; }, {.rank = 1})), 42);
     sequence.task({write(others)}, [] {});
     sequence.wait();
   });

@@ -534,5 +534,18 @@ TEST_F(RtSequence, AFunctionThatIsLargeOrMovesOnlyIsOne) {
   EXPECT_EQ(x, 3.0);
 }
 
+TEST(Tokens, AreOrderedTogether) {
+  Runtime runtime({.workers = 2, .pin = false});
+  Sequence sequence(runtime);
+  const Data a = sequence.token(), b = sequence.token(), both = sequence.together({&a, &b});
+  std::atomic<int> ran{0};
+  sequence.task({write(a)}, [&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    ++ran;
+  });
+  sequence.task({write(b)}, [&] { ++ran; });
+  EXPECT_EQ(sequence.wait(sequence.task({read(both)}, [&] { return ran.load(); })), 2);
+}
+
 }  // namespace
 }  // namespace taskgrain::rt
