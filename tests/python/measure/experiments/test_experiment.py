@@ -98,6 +98,6 @@ def test_impossible_settings_are_refused(name: str, value: float) -> None:
 
 def test_a_simulation_of_nodes_is_not_repeated_and_no_longer_than_it_has_to_be() -> None:
     real, simulated = (cell_settings(Settings(), one) for one in (False, True))
-    assert (simulated.repeats, simulated.warmup, simulated.min_rounds, simulated.max_rounds) == (1, 0, 2, 2)
-    assert simulated.clamped_steps(1e6, 128) == 2**8 < real.clamped_steps(1e6, 128)
+    assert (simulated.repeats, simulated.warmup, simulated.min_rounds, simulated.max_rounds) == (1, 0, 5, 5)
+    assert simulated.clamped_steps(1e6, 128) == 2**5 < real.clamped_steps(1e6, 128)
     assert cell_settings(Settings(steps=1000), True).clamped_steps(1e6, 128) == 1000
