@@ -210,6 +210,7 @@ class System:
             refused=self.one_node if on else "",
             park=self.park,
             simulated=nodes if self.simulated else 0,
+            repeats=self.simulates_nodes,
             patience=self.patience,
             withholds=self.withholds,
             other_cores=self.other_cores,

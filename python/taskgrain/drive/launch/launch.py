@@ -24,6 +24,8 @@ class Launch:
     """Whether the idle driver may be stopped (SIGSTOP)."""
     simulated: int = 0
     """The nodes that it simulates: its seconds may be more than have passed. None of them if it is real."""
+    repeats: bool = False
+    """Whether the same request has the same answer again."""
     patience: int = 1
     """How many times longer than for others an answer is waited for."""
     withholds: tuple[str, ...] = FAMILIES
