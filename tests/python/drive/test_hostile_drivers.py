@@ -138,6 +138,21 @@ def test_the_time_limit_follows_what_is_known(sessions: list[Session]) -> None:
         session.run([GRAPH], repeats=1)
 
 
+@pytest.mark.parametrize("repeats", [False, True])
+def test_what_a_simulation_has_answered_is_not_asked_again(sessions: list[Session], repeats: bool) -> None:
+    launch = Launch((sys.executable, HOSTILE, "exits", "2"), {}, CORES, simulated=1, repeats=repeats)
+    session = Session("x", launch)
+    sessions.append(session)
+    session.start()
+    one, other = ([GRAPH | {"steps": steps}] for steps in (4, 8))
+    first = session.run(one, repeats=1)
+    assert (session.run(one, repeats=1) is first) == repeats
+    if repeats:  # the second that it answers
+        assert session.run(other, repeats=1) is not first
+    with pytest.raises(DriverError, match="exit code 3"):
+        session.run([GRAPH | {"steps": 16}], repeats=1)
+
+
 STOPPED = """
 import os, sys
 from taskgrain.drive.session import Session
