@@ -210,7 +210,7 @@ def parse(given: Document, cores: int, known: Collection[str] | None = None) -> 
     title = numbers.text(rest.pop("title", ""), given.value("title"))
     _refuse_rivals({key: 0 for key in rest if key in SETTINGS | OLD_SETTINGS}, given.value)
     swept = _take_cores(rest, given)
-    if isinstance(rest.get("hostfile"), str) and rest["hostfile"].isprintable():  # else it is refused as given
+    if isinstance(rest.get("hostfile"), str) and rest["hostfile"].isprintable():  # else refused as given
         rest["hostfile"] = _placed(SETTINGS["hostfile"], rest["hostfile"], ("hostfile",), given)
     settings = take_settings(rest, given.value)
     cores = settings.cores or cores
