@@ -156,8 +156,8 @@ inline Cell exact(const Vector& at, double time) {
   return gas(speed);
 }
 
-/// What upwind differences of first order leave of the wave: along each axis they diffuse by half a cell times the speed
-/// of what runs there, which is sound in both directions, and velocity across the axis, which goes with the wind.
+/// What upwind differences of first order leave of the wave: along each axis they diffuse by half a cell times the
+/// speed of what runs there, which is sound in both directions, and velocity across the axis, which goes with the wind.
 inline double left_over(std::int64_t size, double time) {
   double speed = 0.0;
   for (const double one : wind) speed += 2.0 / 3.0 * sound + one / std::numbers::sqrt3 + std::abs(one) / 3.0;

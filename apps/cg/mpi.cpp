@@ -1,5 +1,5 @@
-/// Conjugate gradients with MPI: each rank has a block. The elements of r that it needs of the ranks beside it come with
-/// the parts of r·r, so a step has two collective operations and no other messages.
+/// Conjugate gradients with MPI: each rank has a block. The elements of r that it needs of the ranks beside it come
+/// with the parts of r·r, so a step has two collective operations and no other messages.
 
 #include "../steps/mpi.hpp"
 #include "poisson.hpp"

@@ -1,9 +1,9 @@
 #pragma once
 
-/// Conjugate gradients (Hestenes and Stiefel, "Methods of Conjugate Gradients for Solving Linear Systems", 1952), without
-/// a preconditioner, for the 1-D Poisson problem, as in section 6.2 of Yadav et al., "On the Duality of Task and Actor
-/// Programming Models": A x = b, where A has 2 on its diagonal and -1 beside it. A is stored in compressed rows, as in
-/// PETSc.
+/// Conjugate gradients (Hestenes and Stiefel, "Methods of Conjugate Gradients for Solving Linear Systems", 1952),
+/// without a preconditioner, for the 1-D Poisson problem, as in section 6.2 of Yadav et al., "On the Duality of Task
+/// and Actor Programming Models": A x = b, where A has 2 on its diagonal and -1 beside it. A is stored in compressed
+/// rows, as in PETSc.
 ///
 /// A step has two sums over all rows, p·Ap and r·r, and each block needs both to go on: so it has two tasks, `advance`
 /// and `descend`. It needs no p of other blocks, since it computes the two elements beside its own from their r.
@@ -188,10 +188,10 @@ class alignas(64) Block {
 /// \param x        all of it
 /// \param squares  r·r after the last step
 ///
-/// Steps change r by a recurrence. Its norm is that of b - A x but for rounding, about ε ‖A‖ ‖x‖ for each step (Greenbaum,
-/// "Estimating the Attainable Accuracy of Recursively Computed Residual Methods", 1997; x grows towards the solution,
-/// whose norm bounds it). After as many steps as there are rows, x is the solution, but for ‖A⁻¹‖ times as much. Errors
-/// are in units of ‖A‖ ‖x‖, and ‖A‖ < 4.
+/// Steps change r by a recurrence. Its norm is that of b - A x but for rounding, about ε ‖A‖ ‖x‖ for each step
+/// (Greenbaum, "Estimating the Attainable Accuracy of Recursively Computed Residual Methods", 1997; x grows towards the
+/// solution, whose norm bounds it). After as many steps as there are rows, x is the solution, but for ‖A⁻¹‖ times as
+/// much. Errors are in units of ‖A‖ ‖x‖, and ‖A‖ < 4.
 inline Verified verify(std::span<const double> x, double squares, int steps) {
   const auto size = static_cast<std::int64_t>(x.size());
   double residual = 0.0, distance = 0.0, norm = 0.0;

@@ -1,7 +1,8 @@
 #pragma once
 
-/// The star stencil of radius 2 of the Parallel Research Kernels (Van der Wijngaart and Mattson, "The Parallel Research Kernels", HPEC
-/// 2014) on a square grid: each step adds a difference of neighbours to `out`, and 1 to `in`. Blocks are strips of whole rows.
+/// The star stencil of radius 2 of the Parallel Research Kernels (Van der Wijngaart and Mattson, "The Parallel Research
+/// Kernels", HPEC 2014) on a square grid: each step adds a difference of neighbours to `out`, and 1 to `in`. Blocks are
+/// strips of whole rows.
 
 #include <cmath>
 #include <cstdint>

@@ -1,7 +1,7 @@
 #pragma once
 
-/// Programs that take many steps over a state in blocks: flags, timing, and the line of JSON for each repeat. With MPI each rank
-/// has a block; as a sequence of tasks a worker has one or more.
+/// Programs that take many steps over a state in blocks: flags, timing, and the line of JSON for each repeat. With MPI
+/// each rank has a block; as a sequence of tasks a worker has one or more.
 
 #include <bit>
 #include <chrono>

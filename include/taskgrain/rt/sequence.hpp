@@ -69,8 +69,9 @@ struct Access {
   Mode mode;
 };
 
-/// A data handle: it names an object, a range of an array, a block of a matrix, or a set of these. Data may overlap: whoever writes
-/// a part comes after those that use the whole. It may be destroyed while tasks use it, what it names may not.
+/// A data handle: it names an object, a range of an array, a block of a matrix, or a set of these. Data may overlap:
+/// whoever writes a part comes after those that use the whole. It may be destroyed while tasks use it, what it names
+/// may not.
 class Data {
  public:
   Data() = default;  ///< of nothing
@@ -210,9 +211,10 @@ class Sequence {
   auto task(std::initializer_list<Access> accesses, F function, TaskOptions options = {}) {
     return task(std::span(accesses.begin(), accesses.size()), std::move(function), std::move(options));
   }
-  /// A task whose work a device does: `start(turn, issue)` gives it to the device and returns at once, with the device's
-  /// event (TaskGraph::async_task). It ends when the device is done. In a loop or a trace, asynchronous tasks with events
-  /// of one type are started one after the other, and wait on the device; else there are no events to wait for.
+  /// A task whose work a device does: `start(turn, issue)` gives it to the device and returns at once, with the
+  /// device's event (TaskGraph::async_task). It ends when the device is done. In a loop or a trace, asynchronous tasks
+  /// with events of one type are started one after the other, and wait on the device; else there are no events to wait
+  /// for.
   /// \tparam E  the type of the event
   /// \throws as task
   template <DeviceEvent E, typename F>
@@ -283,8 +285,8 @@ class Sequence {
 
   // -- waits
 
-  /// Works until all tasks have ended. Across ranks, those of this rank: what fails elsewhere is thrown by the next call
-  /// that needs another rank.
+  /// Works until all tasks have ended. Across ranks, those of this rank: what fails elsewhere is thrown by the next
+  /// call that needs another rank.
   /// \throws TaskFailed  a task threw
   /// \throws UsageError  a task calls, or a loop or trace gives its tasks
   void wait();

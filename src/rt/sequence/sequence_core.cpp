@@ -324,8 +324,8 @@ TaskFunction& SequenceCore::record_task(std::uint32_t accesses, int worker, int 
   return task.function;
 }
 
-/// Whether the next task of a body is as in the body that is expected: then it needs no other check. (Its data exists if
-/// the data of the launch does, which is checked.)
+/// Whether the next task of a body is as in the body that is expected: then it needs no other check. (Its data exists
+/// if the data of the launch does, which is checked.)
 bool SequenceCore::is_expected(std::span<const Access> accesses, const Access* also, const TaskOptions& options,
                                const EventType* event) const noexcept {
   if (also != nullptr || accesses.empty() || !reductions_.empty() || recorded_ == expected_->tasks.size()) return false;

@@ -140,8 +140,8 @@ class SequenceCore final : AsyncOwner {
   std::shared_ptr<Body> record(const std::vector<Traced>& known, const std::function<void()>& body);
   /// Gives a recorded body, task by task.
   void give(Body& body);
-  /// The one that is like the body that was recorded last; if there is none, a new one, in place of the one that was not
-  /// used for longest where there are many. From then on it is the last.
+  /// The one that is like the body that was recorded last; if there is none, a new one, in place of the one that was
+  /// not used for longest where there are many. From then on it is the last.
   Traced& known(std::vector<Traced>& shapes, const Body& body);
   /// Whether it joins the launch that was given last. Not across ranks, which would differ in what joins.
   bool join(const std::shared_ptr<CompiledBody>& compiled, const std::shared_ptr<Body>& body);
