@@ -199,8 +199,9 @@ TEST_F(RtSequence, AnyWaitTellsOfAFailureAndAResultThatThereIsNotIsAnError) {
 
 TEST_F(RtSequence, ATaskWhoseFunctionThrewWhenItWasMovedIsNotGiven) {
   struct Moved {
-    int *moves, *runs;
-    Moved(int* left, int* count) : moves(left), runs(count) {}
+    int* moves;
+    std::atomic<int>* runs;  // of tasks that nothing orders
+    Moved(int* left, std::atomic<int>* count) : moves(left), runs(count) {}
     Moved(Moved&& other) : moves(other.moves), runs(other.runs) {
       if (--*moves == 0) throw std::runtime_error("moved too often");
     }
@@ -209,7 +210,8 @@ TEST_F(RtSequence, ATaskWhoseFunctionThrewWhenItWasMovedIsNotGiven) {
   int thrown = 0;
   for (int most = 1; most < 8; ++most)
     for (const bool in_a_loop : {false, true}) {
-      int moves = most, runs = 0, given = 0;
+      int moves = most, given = 0;
+      std::atomic<int> runs = 0;
       const auto body = [&] {
         try {
           sequence_.task({}, Moved(&moves, &runs), {.worker = 0});
