@@ -111,9 +111,9 @@ TEST(Collective, CallsOfOneRankWhileAnotherWaitsForEverythingAreNamed) {
     on_ranks(3, [late](int rank) {
       Communicator comm;
       Runtime runtime(with(comm, 2));
-      runtime.wait();
-      if (rank == late) std::this_thread::sleep_for(std::chrono::milliseconds(50));
       try {
+        runtime.wait();  // which a rank that is slow to leave it may learn of the failure in
+        if (rank == late) std::this_thread::sleep_for(std::chrono::milliseconds(50));
         rank == 1 ? static_cast<void>(comm.all_reduce(1.0)) : runtime.wait();
         ADD_FAILURE() << "nobody has noticed";
       } catch (const RankFailed& error) {
