@@ -136,6 +136,10 @@ struct SequenceOptions {
   /// How many tasks may be given ahead of the oldest that has not ended. Where so many are, `task` runs tasks itself
   /// until there is room. A power of two.
   std::size_t window = 1024;
+  /// Where tasks repeat themselves without a loop or a trace, what repeats itself is found and runs as a trace. It has at
+  /// most so many tasks; 0: nothing is sought. Tasks that look like the next repetition start when it is complete, or
+  /// when the sequence waits. Not across ranks.
+  std::size_t automatic_traces = 0;
 };
 
 /// One thread gives tasks to a sequence, and waits for them; tasks do not.
@@ -144,11 +148,11 @@ struct SequenceOptions {
 /// or waits throws that. Then the sequence can be used again.
 class Sequence {
  public:
-  /// \throws UsageError  the window is no power of two
+  /// \throws UsageError  the window is no power of two; automatic traces are more than 2^24 tasks long
   explicit Sequence(Runtime& runtime, SequenceOptions options = {});
   /// One of all ranks, which make the same data, give the same tasks and wait for the same, in one order. Each has all
   /// of the memory that tasks of its own use. A task runs on one rank, and reads what the others have written before.
-  /// \throws UsageError  also, the runtime has another communicator
+  /// \throws UsageError  also, the runtime has another communicator; traces are to be automatic
   Sequence(Runtime& runtime, Communicator& ranks, SequenceOptions options = {});
   /// Waits. It prints an exception that nobody has waited for.
   ~Sequence();
@@ -280,6 +284,7 @@ class Sequence {
     std::size_t analysed = 0;  ///< calls whose dependences were inferred one by one
     std::size_t compiled = 0;  ///< graphs, of loops too
     std::size_t launched = 0;  ///< launches of these; calls of a trace one after the other may be one
+    std::size_t missed = 0;    ///< automatic traces that began, and ended with a task that was not expected
   };
   const TraceStatistics& statistics() const noexcept;
 

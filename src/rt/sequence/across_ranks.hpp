@@ -16,6 +16,7 @@
 #include "sequence/body.hpp"
 #include "sequence/holders.hpp"
 #include "sequence/registry.hpp"
+#include "sequence/repeats.hpp"
 #include "taskgrain/rt/communicator.hpp"
 
 namespace taskgrain::rt::detail {
@@ -68,7 +69,7 @@ class AcrossRanks {
   /// \returns what has to come before all, once
   std::vector<Transfer> enter(const DataRegistry& registry, const Body& body, std::vector<std::vector<Transfer>>* at);
   /// What is given, so that ranks that were given other tasks are found.
-  void note(std::uint64_t what) noexcept { hash_ = (hash_ ^ what) * 0x9E3779B97F4A7C15, hash_ ^= hash_ >> 29; }
+  void note(std::uint64_t what) noexcept { hash_ = mixed(hash_, what); }
   void note(const DataRegistry& registry, std::span<const Access> accesses, int rank) noexcept;
   /// By all ranks that wait, each of which tells another. Those that were given other tasks fail, before they wait for
   /// what never comes.

@@ -26,7 +26,13 @@ SequenceCore::SequenceCore(Runtime& runtime, Communicator* communicator, Sequenc
     : runtime_(runtime), engine_(engine_of(runtime)), name_(std::move(options.name)),
       window_(checked_window(options.window)), mask_(options.window - 1),
       pools_(static_cast<std::size_t>(runtime.workers())), flow_(runtime, Tasks{this}, name_) {
+  constexpr std::size_t longest = std::size_t{1} << 24;
+  if (options.automatic_traces > longest)
+    throw_usage({name_, ": automatic_traces is ", std::to_string(options.automatic_traces), ", allowed are 0 to ",
+                 std::to_string(longest), " tasks"});
+  if (options.automatic_traces > 0) repeats_.emplace(options.automatic_traces);
   if (communicator == nullptr) return;
+  if (repeats_) throw_usage({name_, ": automatic_traces are of one rank; across ranks, use loop or trace"});
   if (runtime.options().communicator != communicator)
     throw_usage({name_, ": the runtime has another communicator, or none"});
   if (communicator->ranks() > 1) ranks_ = std::make_unique<AcrossRanks>(*communicator, name_);
@@ -40,7 +46,9 @@ SequenceCore::~SequenceCore() {
     }
   };
   quietly([this] {
-    if (!failed_.load()) close_reductions();
+    if (failed_.load()) return;
+    close_reductions();
+    end_automatic(true);
   });
   quietly([this] { runtime_.work_until([this] { return failed_.load() || all_ended(); }); });
   stop_launches();
@@ -59,6 +67,7 @@ void SequenceCore::check_no_task() const {
 
 std::uint32_t SequenceCore::add_data(std::span<const Region> regions, const DataOptions& options, bool travels) {
   check_no_task();
+  end_automatic(true);
   if (recording_)
     throw_usage(
         {name_, ": data is made in a loop or a trace; make it before, as its tasks are to use the same each time"});
@@ -101,6 +110,11 @@ void SequenceCore::reclaim(std::span<const Access> of_next) {
 
 std::uint32_t SequenceCore::add_result(const std::shared_ptr<void>& owner, const Region& region, bool travels) {
   const std::span<const Region> regions(&region, ranks_ ? 1 : 0);  // the task that writes it is the first to use it
+  if (repeats_ && follows_) {  // a task with a result is another one each time
+    check_no_task();
+    end_automatic(true);
+    repeats_->forget();
+  }
   if (!recording_) {
     const std::uint32_t index = add_data(regions, {}, travels);
     if (ranks_) (*registry_)[index].owner = owner;
@@ -184,6 +198,16 @@ TaskFunction& SequenceCore::begin(std::span<const Access> accesses, const Access
   check_no_task();
   if (failed_.load(std::memory_order_relaxed)) [[unlikely]]
     wait_for_flow();
+  if (repeats_ && follows_) {
+    if (!reductions_.empty()) {
+      check(accesses, also, options);
+      close_used(accesses, also);
+    }
+    std::uint64_t task = mixed(reinterpret_cast<std::uintptr_t>(event), static_cast<std::uint64_t>(options.worker));
+    for (const Access& access : accesses) task = mixed(task, 8 * access.id + static_cast<std::uint64_t>(access.mode));
+    if (also != nullptr) task = mixed(task, 8 * also->id + static_cast<std::uint64_t>(also->mode));
+    follow(task);
+  }
   if (expected_ != nullptr) {
     drop_unfinished();
     if (is_expected(accesses, also, options, event)) {
@@ -194,8 +218,7 @@ TaskFunction& SequenceCore::begin(std::span<const Access> accesses, const Access
   }
   check(accesses, also, options);
   if (!reductions_.empty()) {
-    for (const Access& access : accesses) close_overlapping(access.index, true);
-    if (also != nullptr && also->mode != Mode::reduce) close_overlapping(also->index, true);
+    close_used(accesses, also);
     check(accesses, also, options);  // closing has given tasks
   }
   const int rank = ranks_ ? place(also, options.rank) : 0;
@@ -233,6 +256,7 @@ TaskFunction& SequenceCore::begin_here(int worker, TaskOptions&& options, const 
 void SequenceCore::end() {
   if (recording_) {
     recorded_ = recording_->tasks.size();
+    if (automatic_ != 0 && recorded_ >= automatic_ && reductions_.empty()) end_automatic(true);
     return;
   }
   if (next_ == nullptr) return dropped_.reset();
@@ -302,44 +326,6 @@ void SequenceCore::give(const std::vector<Transfer>& transfers, const std::vecto
     registry_->release(index);
   }
   accesses_ = kept;
-}
-
-/// A function may throw when it is moved to its place, and the body catch that.
-void SequenceCore::drop_unfinished() {
-  if (recording_->tasks.size() == recorded_) return;
-  recording_->tasks.resize(recorded_);
-  if (expected_ == nullptr) recording_->accesses.resize(recorded_ == 0 ? 0 : recording_->tasks.back().accesses);
-}
-
-TaskFunction& SequenceCore::record_task(std::uint32_t accesses, int worker, int rank, TaskOptions&& options,
-                                        const EventType* event) {
-  Body::Task& task = recording_->tasks.emplace_back();
-  task.accesses = accesses;
-  task.worker = worker;
-  task.given_worker = options.worker;
-  task.priority = options.priority;
-  task.name = std::move(options.name);
-  task.event = event;
-  task.rank = rank;
-  return task.function;
-}
-
-/// Whether the next task of a body is as in the body that is expected: then it needs no other check. (Its data exists
-/// if the data of the launch does, which is checked.)
-bool SequenceCore::is_expected(std::span<const Access> accesses, const Access* also, const TaskOptions& options,
-                               const EventType* event) const noexcept {
-  if (also != nullptr || accesses.empty() || !reductions_.empty() || recorded_ == expected_->tasks.size()) return false;
-  const auto same = [](const Access& a, const Access& b) { return a.id == b.id && a.mode == b.mode; };
-  const Body::Task& expected = expected_->tasks[recorded_];
-  return options.worker == expected.given_worker && event == expected.event &&
-         std::ranges::equal(accesses, expected_->accesses_of(recorded_), same);
-}
-
-/// The tasks up to here are those that were expected.
-void SequenceCore::expect_no_more() {
-  const auto end = recorded_ == 0 ? 0 : expected_->tasks[recorded_ - 1].accesses;
-  recording_->accesses.assign(expected_->accesses.begin(), expected_->accesses.begin() + end);
-  expected_ = nullptr;
 }
 
 void SequenceCore::run(WindowTask& node) {
@@ -464,6 +450,11 @@ void SequenceCore::open_reduction(const Access& data, const void* kind, const vo
   reductions_.insert_or_assign(data.index, OpenReduction{kind, target, std::move(sum), std::move(fold), ++opened_});
 }
 
+void SequenceCore::close_used(std::span<const Access> accesses, const Access* also) {
+  for (const Access& access : accesses) close_overlapping(access.index, true);
+  if (also != nullptr && also->mode != Mode::reduce) close_overlapping(also->index, true);
+}
+
 /// Gives the task that adds the parts.
 void SequenceCore::close_reduction(std::uint32_t index) {
   const auto node = reductions_.extract(index);
@@ -500,11 +491,11 @@ void SequenceCore::close_reductions() {
 // -- waits
 
 void SequenceCore::check_not_recording(const char* what) const {
-  if (recording_) throw_usage({name_, ": ", what, " in a loop or a trace, where tasks are given only"});
+  if (recording_ && automatic_ == 0)
+    throw_usage({name_, ": ", what, " in a loop or a trace, where tasks are given only"});
 }
 
-template <typename Done>
-void SequenceCore::wait_until(const Done& done) {
+void SequenceCore::wait_until(const std::function<bool()>& done) {
   const auto over = [&] { return failed_.load(std::memory_order_acquire) || done(); };
   while (!over()) {
     waits_.store(true, std::memory_order_relaxed);
@@ -548,6 +539,7 @@ void SequenceCore::stop_launches() noexcept {
   };
   stop(loops_);
   for (const auto& [id, shapes] : traces_) stop(shapes);
+  stop(automatic_traces_);
   while (!none()) {
     try {
       runtime_.work_until(none);
@@ -566,6 +558,7 @@ void SequenceCore::forget_all() noexcept {
   for (auto& [index, lock] : locks_) lock.clear();
   dependences_.clear();
   reductions_.clear();
+  if (automatic_ != 0) end_body();
   if (ranks_) ranks_->forget(), loops_.clear(), traces_.clear();  // what failed across ranks is not launched again
   failed_.store(false);
 }
@@ -574,6 +567,7 @@ void SequenceCore::wait() {
   check_no_task();
   check_not_recording("a wait");
   close_reductions();
+  end_automatic(true);
   if (ranks_) ranks_->compare();
   wait_for_flow();
   wait_until([this] { return all_ended(); });  // the flow does not know of tasks that wait for a launch
@@ -584,6 +578,7 @@ void SequenceCore::wait(const Access& data) {
   check_not_recording("a wait");
   if (!registry_->has(data)) throw_usage({name_, ": waits for data of another sequence, or of nothing"});
   close_overlapping(data.index, true);
+  end_automatic(true);
   accesses_ = {data};
   if (ranks_) ranks_->note(*registry_, accesses_, 0), ranks_->compare();
   for (int rank = 0; ranks_ && rank < ranks_->ranks(); ++rank) {
@@ -594,150 +589,6 @@ void SequenceCore::wait(const Access& data) {
     dependences_.each_last(data.index, [&](std::uint64_t number) { all = all && has_ended(number); });
     return all;
   });
-}
-
-// -- loops and traces
-
-std::shared_ptr<Body> SequenceCore::record(const std::vector<Traced>& known, const std::function<void()>& body) {
-  check_no_task();
-  check_not_recording("a loop or a trace");
-  close_reductions();
-  reclaim();
-  recording_ = std::make_shared<Body>();
-  recorded_ = 0;
-  if (!known.empty() && !ranks_) {
-    expected_ = &known.back().shape;
-    recording_->tasks.reserve(expected_->tasks.size());
-  }
-  const int next_home = std::exchange(next_home_, 0);  // the same in each call
-  try {
-    body();
-    drop_unfinished();
-    close_reductions();
-    as_expected_ = expected_ != nullptr && recorded_ == expected_->tasks.size();
-    if (expected_ != nullptr) expect_no_more();
-  } catch (...) {
-    reductions_.clear();
-    recording_.reset();
-    expected_ = nullptr;
-    next_home_ = next_home;
-    throw;
-  }
-  next_home_ = next_home;
-  return std::exchange(recording_, nullptr);
-}
-
-void SequenceCore::give(Body& body) {
-  gives_body_ = true;
-  const std::shared_ptr<void> at_end(nullptr, [this](void*) { gives_body_ = false; });
-  for (std::size_t k = 0; k < body.tasks.size(); ++k) {
-    Body::Task& task = body.tasks[k];
-    auto accesses = body.accesses_of(k);
-    const Access* const also = !accesses.empty() && accesses.back().mode == Mode::reduce ? &accesses.back() : nullptr;
-    if (also != nullptr) accesses = accesses.first(accesses.size() - 1);
-    TaskFunction& place =
-        begin(accesses, also,
-              {.worker = task.worker, .priority = task.priority, .name = task.name, .rank = ranks_ ? task.rank : -1},
-              task.event);
-    place = std::move(task.function);
-    end();
-  }
-}
-
-void SequenceCore::launch(std::shared_ptr<CompiledBody>& compiled, std::shared_ptr<Body> body, std::int64_t iterations,
-                          const std::string& name) {
-  std::vector<Transfer> before;
-  std::vector<std::vector<Transfer>> at;
-  if (ranks_) ranks_->note(static_cast<std::uint64_t>(iterations));
-  if (ranks_ && !compiled) {  // the ranks compile together, so none may wait for what another has to do before
-    wait_until([this] { return all_ended(); });
-    ranks_->agree(name_ + ": " + name);
-  }
-  if (ranks_) before = ranks_->enter(*registry_, *body, compiled ? nullptr : &at);
-  if (!compiled) {
-    Communicator* const communicator = ranks_ ? &ranks_->communicator() : nullptr;
-    compiled = std::make_shared<CompiledBody>(runtime_, registry_, *body, name, communicator, at);
-    ++statistics.compiled;
-  }
-  accesses_ = compiled->accesses(*body);
-  give(before, body->owners);
-  if (failed_.load(std::memory_order_relaxed)) [[unlikely]]
-    wait_for_flow();
-  const std::vector<Access> accesses = compiled->accesses(*body);
-  check(accesses, nullptr, {.name = name});
-  TaskFunction& place = begin_here(home_of_written(), {.name = name});
-  next_->launches = true;
-  const std::shared_ptr<TraceLaunch> given(new TraceLaunch{compiled, {}, {}});
-  given->bodies.push_back(std::move(body));
-  place.emplace([this, &node = *next_, given, iterations] {
-    std::vector<std::shared_ptr<Body>> bodies;
-    {
-      const std::lock_guard lock(given->mutex);
-      bodies.swap(given->bodies);
-    }
-    CompiledBody* const graph = given->compiled.get();
-    const Event done = graph->launch(std::move(bodies), iterations).done;
-    launched_.fetch_add(1, std::memory_order_relaxed);
-    done.then([this, &node, graph, done] {
-      node.failure = graph->failure() ? graph->failure() : done.failure();
-      graph->release();
-      over(node);
-    });
-  });
-  end();
-  ++statistics.launched;
-  last_launch_ = given;
-  last_launch_number_ = submitted_;
-}
-
-bool SequenceCore::join(const std::shared_ptr<CompiledBody>& compiled, const std::shared_ptr<Body>& body) {
-  constexpr std::size_t most_calls = 16;  // bounds the memory of what waits
-  const auto last = last_launch_.lock();
-  if (ranks_ || !last || last_launch_number_ != submitted_ || last->compiled != compiled) return false;
-  if (!body->results.empty()) return false;  // which the task of the launch writes
-  const std::lock_guard lock(last->mutex);
-  if (last->bodies.empty() || last->bodies.size() == most_calls) return false;
-  last->bodies.push_back(body);
-  return true;
-}
-
-void SequenceCore::loop(std::int64_t iterations, const std::function<void()>& body, const std::string& name) {
-  if (iterations < 0)
-    throw_usage({name_, ": ", name, ": iterations is ", std::to_string(iterations), ", allowed are 0 and more"});
-  const auto found = record(loops_, body);
-  if (iterations == 0 || found->tasks.empty()) return;
-  launch(known(loops_, *found).compiled, found, iterations, name);
-}
-
-void SequenceCore::trace(std::uint64_t id, const std::function<void()>& body, const std::string& name) {
-  auto& shapes = traces_[id];
-  const auto found = record(shapes, body);
-  if (found->tasks.empty()) return;
-  Traced& shape = known(shapes, *found);
-  if (!std::exchange(shape.seen, true)) {
-    ++statistics.analysed;
-    return give(*found);
-  }
-  ++statistics.replayed;
-  if (!join(shape.compiled, found)) launch(shape.compiled, found, 1, name);
-}
-
-Traced& SequenceCore::known(std::vector<Traced>& shapes, const Body& body) {
-  constexpr std::size_t most_shapes = 8;
-  if (as_expected_) return shapes.back();
-  const auto found = std::ranges::find_if(shapes, [&](const Traced& one) { return one.shape.alike(body, !ranks_); });
-  if (found != shapes.end()) {
-    std::rotate(found, found + 1, shapes.end());  // it is expected the next time
-    return shapes.back();
-  }
-  if (shapes.size() >= most_shapes && ranks_) {  // all ranks forget the same one
-    wait_until([this] { return all_ended(); });
-    shapes.erase(shapes.begin());
-  } else if (shapes.size() >= most_shapes) {
-    const auto ended = std::ranges::find_if(shapes, [](const Traced& one) { return one.compiled.use_count() <= 1; });
-    if (ended != shapes.end()) shapes.erase(ended);  // those that run must be found, to be stopped
-  }
-  return shapes.emplace_back(Traced{body.shape(), nullptr});
 }
 
 }  // namespace taskgrain::rt::detail

@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <ostream>
 #include <span>
 #include <string>
@@ -18,6 +19,7 @@
 #include "sequence/body.hpp"
 #include "sequence/dependences.hpp"
 #include "sequence/registry.hpp"
+#include "sequence/repeats.hpp"
 #include "sequence/window.hpp"
 #include "taskgrain/rt/sequence.hpp"
 #include "taskgrain/rt/taskflow.hpp"
@@ -99,8 +101,7 @@ class SequenceCore final : AsyncOwner {
   TaskFunction& begin_here(int worker, TaskOptions&& options, const EventType* event = nullptr);
   void wait_for_room();
   /// Waits until `done()`. \throws as Sequence::wait
-  template <typename Done>
-  void wait_until(const Done& done);
+  void wait_until(const std::function<bool()>& done);
   void check_not_recording(const char* what) const;
   void wait_for_flow();
   void stop_launches() noexcept;
@@ -109,6 +110,8 @@ class SequenceCore final : AsyncOwner {
   void check_no_task() const;
   void forget_all() noexcept;
 
+  /// What a task uses that is not a part of the sum.
+  void close_used(std::span<const Access> accesses, const Access* also);
   void close_reduction(std::uint32_t index);
   /// In the order in which they were opened: all ranks have this order, but indices and addresses of their own.
   template <typename Chosen>
@@ -136,10 +139,19 @@ class SequenceCore final : AsyncOwner {
   bool is_expected(std::span<const Access> accesses, const Access* also, const TaskOptions& options,
                    const EventType* event) const noexcept;
   void expect_no_more();
+  /// Where traces are automatic: a task is given. It may begin a body, or end one that it does not belong to.
+  /// \param task  its hash
+  void follow(std::uint64_t task);
+  void begin_body(const std::vector<Traced>& known);
+  std::shared_ptr<Body> end_body();
+  /// Gives or launches the body of an automatic trace, if there is one. Sums that are open stay so.
+  /// \param expected  no task was given that does not belong to it
+  void end_automatic(bool expected);
   /// \param known  the last of these is expected
   std::shared_ptr<Body> record(const std::vector<Traced>& known, const std::function<void()>& body);
   /// Gives a recorded body, task by task.
   void give(Body& body);
+  void trace(std::vector<Traced>& shapes, const std::shared_ptr<Body>& body, const std::string& name);
   /// The one that is like the body that was recorded last; if there is none, a new one, in place of the one that was
   /// not used for longest where there are many. From then on it is the last.
   Traced& known(std::vector<Traced>& shapes, const Body& body);
@@ -186,6 +198,10 @@ class SequenceCore final : AsyncOwner {
   std::vector<InFlightPool::Pointer> pools_;  // by worker, which makes its own
   std::shared_ptr<Body> recording_;           // null: no body is recorded
   std::size_t recorded_ = 0;                  // tasks of it that have their functions
+  int next_home_after_ = 0;                   // of what comes after it
+  std::optional<Repeats> repeats_;            // of automatic traces
+  std::size_t automatic_ = 0;                 // how many tasks the body is to have that is recorded by itself; 0: none
+  bool follows_ = true;                       // what is given
   /// What its tasks have been so far: while this is set, it has no accesses of its own. Null: they differ from all.
   const Body* expected_ = nullptr;
   bool as_expected_ = false;                // the last body that was recorded, all of it
@@ -193,6 +209,7 @@ class SequenceCore final : AsyncOwner {
   std::uint64_t last_launch_number_ = 0;    // its task
   std::vector<Traced> loops_;
   std::map<std::uint64_t, std::vector<Traced>> traces_;
+  std::vector<Traced> automatic_traces_;
   Taskflow<Key, Tasks> flow_;  // last: it ends first
 };
 

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <random>
+#include <span>
 #include <vector>
 
 #include "rt/graph/simulated_device.hpp"
@@ -116,11 +117,13 @@ class RandomProgram {
 /// there at first.
 class Given {
  public:
-  Given(Runtime& runtime, const RandomProgram& program, std::size_t window)
-      : Given(runtime, nullptr, program, window) {}
-  Given(Runtime& runtime, Communicator* ranks, const RandomProgram& program, std::size_t window)
-      : program_(program), sequence_(ranks == nullptr ? Sequence(runtime, {.window = window})
-                                                      : Sequence(runtime, *ranks, {.window = window})) {
+  Given(Runtime& runtime, const RandomProgram& program, std::size_t window, std::size_t automatic = 0)
+      : Given(runtime, nullptr, program, window, automatic) {}
+  Given(Runtime& runtime, Communicator* ranks, const RandomProgram& program, std::size_t window,
+        std::size_t automatic = 0)
+      : program_(program),
+        sequence_(ranks == nullptr ? Sequence(runtime, {.window = window, .automatic_traces = automatic})
+                                   : Sequence(runtime, *ranks, {.window = window})) {
     const auto rank_of = [&](std::size_t k) {
       if (ranks == nullptr) return -1;
       return static_cast<int>(mixed(100 * program.steps().size() + k) % (static_cast<unsigned>(ranks->ranks()) + 1)) -
@@ -155,8 +158,9 @@ class Given {
       for (const Data& one : *some) sequence_.wait(one);
     sequence_.wait();
   }
-  void give() {
-    for (const Step& step : program_.steps()) {
+  void give() { give(program_.steps().size()); }
+  void give(std::size_t steps) {
+    for (const Step& step : std::span(program_.steps()).first(steps)) {
       std::vector<Access> accesses;
       for (const Use& use : step.uses) accesses.push_back(data_[use.data].access(use.mode));
       const auto run = [this, &step](const Turn& turn) { return program_.run(step, memory, turn.iteration); };
@@ -170,6 +174,7 @@ class Given {
         sequence_.task(accesses, [run](const Turn& turn) { run(turn); });
     }
   }
+  void wait(std::size_t data) { sequence_.wait(data_[data]); }
   /// A task that comes before all that comes, and waits.
   void hold(const std::atomic<bool>& go) {
     std::vector<Access> accesses;
@@ -192,13 +197,15 @@ class Given {
   std::vector<Data> data_, sums_;
 };
 
+inline void run_serially(const RandomProgram& program, std::size_t steps, Memory& memory, std::int64_t iteration) {
+  for (const Step& step : std::span(program.steps()).first(steps)) {
+    const std::uint64_t result = program.run(step, memory, iteration);
+    if (step.sum) memory.sum(*step.sum) = RandomProgram::add(memory.sum(*step.sum), result);
+  }
+}
 inline Memory serial(const RandomProgram& program, std::int64_t rounds, bool iterations) {
   Memory memory;
-  for (std::int64_t k = 0; k < rounds; ++k)
-    for (const Step& step : program.steps()) {
-      const std::uint64_t result = program.run(step, memory, iterations ? k : 0);
-      if (step.sum) memory.sum(*step.sum) = RandomProgram::add(memory.sum(*step.sum), result);
-    }
+  for (std::int64_t k = 0; k < rounds; ++k) run_serially(program, program.steps().size(), memory, iterations ? k : 0);
   return memory;
 }
 

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <random>
 #include <string>
 
 #include "random_programs.hpp"
@@ -58,6 +59,38 @@ TEST_P(RtRandomSequences, DoWhatTheirTasksDoOneAfterTheOther) {
     ASSERT_EQ(mixed.memory, serial(program, 5, false)) << seed << " in all ways";
     EXPECT_LE(launches, static_cast<std::size_t>(n + 2)) << "nearly all programs use data that is held";
   }
+}
+
+/// What repeats itself, with waits and other tasks between, in any place.
+TEST_P(RtRandomSequences, AreTheSameWhereTracesAreAutomatic) {
+  Runtime runtime({.workers = GetParam(), .pin = false, .check = false});
+  Race race(60);
+  std::size_t replayed = 0, missed = 0;
+  for (std::int64_t n = 0; race.has(n); ++n) {
+    const auto seed = static_cast<std::uint64_t>(1000 * GetParam() + n);
+    const RandomProgram program(seed);
+    Given given(runtime, program, 16, 100);
+    random_programs::Memory expected;
+    std::mt19937_64 random(seed);
+    const auto below = [&](std::size_t all) { return static_cast<std::size_t>(random() % all); };
+    const std::size_t seldom = 1 + below(20);
+    for (int k = 0; k < 60; ++k) {
+      const std::size_t all = program.steps().size(), steps = below(seldom) == 0 ? below(all) : all;
+      if (below(3 * seldom) == 0)
+        given.sequence().trace(1, [&] { given.give(steps); });
+      else
+        given.give(steps);
+      run_serially(program, steps, expected, 0);
+      if (n % 3 == 0) given.wait(below(program.data()));
+      if (n % 3 == 1 && below(3) == 0) given.sequence().wait();
+    }
+    given.sequence().wait();
+    ASSERT_EQ(given.memory, expected) << "seed " << seed;
+    replayed += given.sequence().statistics().replayed;
+    missed += given.sequence().statistics().missed;
+  }
+  EXPECT_GT(replayed, 0U);
+  EXPECT_GT(missed, 0U);
 }
 
 INSTANTIATE_TEST_SUITE_P(Workers, RtRandomSequences, testing::Values(1, 2, 3, 8));

@@ -1,0 +1,249 @@
+/// Of a SequenceCore: loops and traces.
+
+#include <algorithm>
+#include <utility>
+
+#include "sequence/sequence_core.hpp"
+#include "taskgrain/rt/detail/engine.hpp"
+
+namespace taskgrain::rt::detail {
+
+namespace {
+
+/// As long as it lives, automatic traces do not look at what is given.
+class Unfollowed {
+ public:
+  explicit Unfollowed(bool& follows) : follows_(follows), before_(std::exchange(follows, false)) {}
+  ~Unfollowed() { follows_ = before_; }
+  Unfollowed(const Unfollowed&) = delete;
+  Unfollowed& operator=(const Unfollowed&) = delete;
+
+ private:
+  bool &follows_, before_;
+};
+
+}  // namespace
+
+void SequenceCore::begin_body(const std::vector<Traced>& known) {
+  recording_ = std::make_shared<Body>();
+  recorded_ = 0;
+  if (!known.empty() && !ranks_) {
+    expected_ = &known.back().shape;
+    recording_->tasks.reserve(expected_->tasks.size());
+  }
+  next_home_after_ = std::exchange(next_home_, 0);  // the same in each call
+}
+
+std::shared_ptr<Body> SequenceCore::end_body() {
+  drop_unfinished();
+  as_expected_ = expected_ != nullptr && recorded_ == expected_->tasks.size();
+  if (expected_ != nullptr) expect_no_more();
+  next_home_ = next_home_after_;
+  automatic_ = 0;
+  return std::exchange(recording_, nullptr);
+}
+
+std::shared_ptr<Body> SequenceCore::record(const std::vector<Traced>& known, const std::function<void()>& body) {
+  check_no_task();
+  check_not_recording("a loop or a trace");
+  close_reductions();
+  end_automatic(true);
+  if (repeats_) repeats_->forget();
+  reclaim();
+  const Unfollowed unfollowed(follows_);
+  begin_body(known);
+  try {
+    body();
+    drop_unfinished();
+    close_reductions();
+  } catch (...) {
+    reductions_.clear();
+    end_body();
+    throw;
+  }
+  return end_body();
+}
+
+void SequenceCore::follow(std::uint64_t task) {
+  if (recording_ && task != repeats_->next()) end_automatic(false);
+  if (const std::size_t tasks = repeats_->expected();
+      !recording_ && tasks != 0 && task == repeats_->next() && reductions_.empty()) {
+    begin_body(automatic_traces_);
+    automatic_ = tasks;
+  }
+  repeats_->add(task);
+}
+
+void SequenceCore::end_automatic(bool expected) {
+  if (automatic_ == 0) return;
+  const std::shared_ptr<Body> body = end_body();
+  if (body->tasks.empty()) return;
+  repeats_->was(expected);
+  // Sums that are open were opened in it. Where it uses what they add to, it has the task that adds.
+  auto open = std::exchange(reductions_, {});
+  const Unfollowed unfollowed(follows_);
+  if (expected) {
+    trace(automatic_traces_, body, "automatic trace");
+  } else {
+    ++statistics.missed;
+    give(*body);
+  }
+  reductions_ = std::move(open);
+}
+
+/// A function may throw when it is moved to its place, and the body catch that.
+void SequenceCore::drop_unfinished() {
+  if (recording_->tasks.size() == recorded_) return;
+  recording_->tasks.resize(recorded_);
+  if (expected_ == nullptr) recording_->accesses.resize(recorded_ == 0 ? 0 : recording_->tasks.back().accesses);
+}
+
+TaskFunction& SequenceCore::record_task(std::uint32_t accesses, int worker, int rank, TaskOptions&& options,
+                                        const EventType* event) {
+  Body::Task& task = recording_->tasks.emplace_back();
+  task.accesses = accesses;
+  task.worker = worker;
+  task.given_worker = options.worker;
+  task.priority = options.priority;
+  task.name = std::move(options.name);
+  task.event = event;
+  task.rank = rank;
+  return task.function;
+}
+
+/// Whether the next task of a body is as in the body that is expected: then it needs no other check. (Its data exists
+/// if the data of the launch does, which is checked.)
+bool SequenceCore::is_expected(std::span<const Access> accesses, const Access* also, const TaskOptions& options,
+                               const EventType* event) const noexcept {
+  if (also != nullptr || accesses.empty() || !reductions_.empty() || recorded_ == expected_->tasks.size()) return false;
+  const auto same = [](const Access& a, const Access& b) { return a.id == b.id && a.mode == b.mode; };
+  const Body::Task& expected = expected_->tasks[recorded_];
+  return options.worker == expected.given_worker && event == expected.event &&
+         std::ranges::equal(accesses, expected_->accesses_of(recorded_), same);
+}
+
+/// The tasks up to here are those that were expected.
+void SequenceCore::expect_no_more() {
+  const auto end = recorded_ == 0 ? 0 : expected_->tasks[recorded_ - 1].accesses;
+  recording_->accesses.assign(expected_->accesses.begin(), expected_->accesses.begin() + end);
+  expected_ = nullptr;
+}
+
+void SequenceCore::give(Body& body) {
+  gives_body_ = true;
+  const std::shared_ptr<void> at_end(nullptr, [this](void*) { gives_body_ = false; });
+  for (std::size_t k = 0; k < body.tasks.size(); ++k) {
+    Body::Task& task = body.tasks[k];
+    auto accesses = body.accesses_of(k);
+    const Access* const also = !accesses.empty() && accesses.back().mode == Mode::reduce ? &accesses.back() : nullptr;
+    if (also != nullptr) accesses = accesses.first(accesses.size() - 1);
+    TaskFunction& place =
+        begin(accesses, also,
+              {.worker = task.worker, .priority = task.priority, .name = task.name, .rank = ranks_ ? task.rank : -1},
+              task.event);
+    place = std::move(task.function);
+    end();
+  }
+}
+
+void SequenceCore::launch(std::shared_ptr<CompiledBody>& compiled, std::shared_ptr<Body> body, std::int64_t iterations,
+                          const std::string& name) {
+  std::vector<Transfer> before;
+  std::vector<std::vector<Transfer>> at;
+  if (ranks_) ranks_->note(static_cast<std::uint64_t>(iterations));
+  if (ranks_ && !compiled) {  // the ranks compile together, so none may wait for what another has to do before
+    wait_until([this] { return all_ended(); });
+    ranks_->agree(name_ + ": " + name);
+  }
+  if (ranks_) before = ranks_->enter(*registry_, *body, compiled ? nullptr : &at);
+  if (!compiled) {
+    Communicator* const communicator = ranks_ ? &ranks_->communicator() : nullptr;
+    compiled = std::make_shared<CompiledBody>(runtime_, registry_, *body, name, communicator, at);
+    ++statistics.compiled;
+  }
+  accesses_ = compiled->accesses(*body);
+  give(before, body->owners);
+  if (failed_.load(std::memory_order_relaxed)) [[unlikely]]
+    wait_for_flow();
+  const std::vector<Access> accesses = compiled->accesses(*body);
+  check(accesses, nullptr, {.name = name});
+  TaskFunction& place = begin_here(home_of_written(), {.name = name});
+  next_->launches = true;
+  const std::shared_ptr<TraceLaunch> given(new TraceLaunch{compiled, {}, {}});
+  given->bodies.push_back(std::move(body));
+  place.emplace([this, &node = *next_, given, iterations] {
+    std::vector<std::shared_ptr<Body>> bodies;
+    {
+      const std::lock_guard lock(given->mutex);
+      bodies.swap(given->bodies);
+    }
+    CompiledBody* const graph = given->compiled.get();
+    const Event done = graph->launch(std::move(bodies), iterations).done;
+    launched_.fetch_add(1, std::memory_order_relaxed);
+    done.then([this, &node, graph, done] {
+      node.failure = graph->failure() ? graph->failure() : done.failure();
+      graph->release();
+      over(node);
+    });
+  });
+  end();
+  ++statistics.launched;
+  last_launch_ = given;
+  last_launch_number_ = submitted_;
+}
+
+bool SequenceCore::join(const std::shared_ptr<CompiledBody>& compiled, const std::shared_ptr<Body>& body) {
+  constexpr std::size_t most_calls = 16;  // bounds the memory of what waits
+  const auto last = last_launch_.lock();
+  if (ranks_ || !last || last_launch_number_ != submitted_ || last->compiled != compiled) return false;
+  if (!body->results.empty()) return false;  // which the task of the launch writes
+  const std::lock_guard lock(last->mutex);
+  if (last->bodies.empty() || last->bodies.size() == most_calls) return false;
+  last->bodies.push_back(body);
+  return true;
+}
+
+void SequenceCore::loop(std::int64_t iterations, const std::function<void()>& body, const std::string& name) {
+  if (iterations < 0)
+    throw_usage({name_, ": ", name, ": iterations is ", std::to_string(iterations), ", allowed are 0 and more"});
+  const auto found = record(loops_, body);
+  if (iterations == 0 || found->tasks.empty()) return;
+  launch(known(loops_, *found).compiled, found, iterations, name);
+}
+
+void SequenceCore::trace(std::uint64_t id, const std::function<void()>& body, const std::string& name) {
+  auto& shapes = traces_[id];
+  const auto found = record(shapes, body);
+  if (!found->tasks.empty()) trace(shapes, found, name);
+}
+
+void SequenceCore::trace(std::vector<Traced>& shapes, const std::shared_ptr<Body>& body, const std::string& name) {
+  const Unfollowed unfollowed(follows_);
+  Traced& shape = known(shapes, *body);
+  if (!std::exchange(shape.seen, true)) {
+    ++statistics.analysed;
+    return give(*body);
+  }
+  ++statistics.replayed;
+  if (!join(shape.compiled, body)) launch(shape.compiled, body, 1, name);
+}
+
+Traced& SequenceCore::known(std::vector<Traced>& shapes, const Body& body) {
+  constexpr std::size_t most_shapes = 8;
+  if (as_expected_) return shapes.back();
+  const auto found = std::ranges::find_if(shapes, [&](const Traced& one) { return one.shape.alike(body, !ranks_); });
+  if (found != shapes.end()) {
+    std::rotate(found, found + 1, shapes.end());  // it is expected the next time
+    return shapes.back();
+  }
+  if (shapes.size() >= most_shapes && ranks_) {  // all ranks forget the same one
+    wait_until([this] { return all_ended(); });
+    shapes.erase(shapes.begin());
+  } else if (shapes.size() >= most_shapes) {
+    const auto ended = std::ranges::find_if(shapes, [](const Traced& one) { return one.compiled.use_count() <= 1; });
+    if (ended != shapes.end()) shapes.erase(ended);  // those that run must be found, to be stopped
+  }
+  return shapes.emplace_back(Traced{body.shape(), nullptr});
+}
+
+}  // namespace taskgrain::rt::detail
