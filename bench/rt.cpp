@@ -28,8 +28,8 @@ using namespace taskgrain;
 using Clock = std::chrono::steady_clock;
 
 constexpr int rows = 32;
-const std::array<std::string, 8> faces{"taskflow", "tasks",    "in_order", "ready_queue",
-                                       "stealing", "sequence", "traced",   "replayed"};
+const std::array<std::string, 10> faces{"taskflow", "tasks",  "in_order", "ready_queue", "stealing",
+                                        "sequence", "traced", "replayed", "automatic",   "missed"};
 
 struct Case {
   std::string face;
@@ -131,11 +131,15 @@ double graph_seconds(rt::Runtime& runtime, const Case& of, rt::Policy policy, in
 }
 
 /// The same in program order, with a piece of data for each task of two columns; `traced` as a loop, with its
-/// compilation, `replayed` with calls of `trace` for 16 columns each.
+/// compilation, `replayed` with calls of `trace` for 16 columns each; `automatic` as traces that it finds by itself, and
+/// `missed` with a task that comes once after each 8 columns, so that for each trace that comes to its end one does not.
 double sequence_seconds(rt::Runtime& runtime, const Case& of, int columns) {
-  rt::Sequence sequence(runtime);
+  const bool misses = of.face == "missed";
+  rt::Sequence sequence(runtime, {.automatic_traces = misses || of.face == "automatic" ? 1024U : 0U});
   std::vector<rt::Data> outputs;
   for (int i = 0; i < 2 * rows; ++i) outputs.push_back(sequence.token({.home = i % rows % runtime.workers()}));
+  std::vector<rt::Data> others;
+  for (int i = 0; i < 64; ++i) others.push_back(sequence.token());
   std::vector<rt::Access> accesses;
   const auto give = [&](int first, int end) {
     for (int j = first; j < end; ++j)
@@ -151,6 +155,12 @@ double sequence_seconds(rt::Runtime& runtime, const Case& of, int columns) {
       sequence.loop(columns / 16, [&] { give(0, 16); });
     } else if (of.face == "replayed") {
       for (int k = 0; k < columns / 16; ++k) sequence.trace(0, [&] { give(0, 16); });
+    } else if (misses) {
+      for (int j = 0; j < columns; j += 8) {
+        give(0, 8);
+        const auto once = static_cast<unsigned>(j / 8);
+        sequence.task({read(outputs[once % 64]), write(others[once / 64 % 64])}, [] {});
+      }
     } else {
       give(0, columns);
     }
@@ -161,7 +171,7 @@ double sequence_seconds(rt::Runtime& runtime, const Case& of, int columns) {
 double seconds(rt::Runtime& runtime, const Case& of, int columns) {
   if (of.face == "taskflow") return flow_seconds(runtime, of, columns);
   if (of.face == "tasks") return object_seconds(runtime, of, columns);
-  if (std::ranges::count(faces.end() - 3, faces.end(), of.face)) return sequence_seconds(runtime, of, columns);
+  if (std::ranges::count(faces.end() - 5, faces.end(), of.face)) return sequence_seconds(runtime, of, columns);
   const auto policy = of.face == "in_order"      ? rt::Policy::in_order
                       : of.face == "ready_queue" ? rt::Policy::ready_queue
                                                  : rt::Policy::stealing;
@@ -267,7 +277,8 @@ int main(int argc, char** argv) {
   if (argc < 4 || argc > 6)
     refuse("the number of arguments", std::to_string(argc - 1).c_str(), "0, or FACE D N [WORKERS [TURNS]]");
   if (std::ranges::find(faces, argv[1]) == faces.end())
-    refuse("FACE", argv[1], "taskflow, tasks, in_order, ready_queue, stealing, sequence, traced, replayed");
+    refuse("FACE", argv[1],
+           "taskflow, tasks, in_order, ready_queue, stealing, sequence, traced, replayed, automatic, missed");
   const int dependences = number(2, "D", 0, rows, 0), columns = number(3, "N", 16, 100'000'000, 0);
   const int workers = number(4, "WORKERS", 1, rows, 1), turns = number(5, "TURNS", 0, 1'000'000'000, 0);
   rt::Runtime runtime({.workers = workers});

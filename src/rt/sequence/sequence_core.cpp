@@ -109,12 +109,12 @@ void SequenceCore::reclaim(std::span<const Access> of_next) {
 }
 
 std::uint32_t SequenceCore::add_result(const std::shared_ptr<void>& owner, const Region& region, bool travels) {
-  const std::span<const Region> regions(&region, ranks_ ? 1 : 0);  // the task that writes it is the first to use it
   if (repeats_ && follows_) {  // a task with a result is another one each time
     check_no_task();
     end_automatic(true);
     repeats_->forget();
   }
+  const std::span<const Region> regions(&region, ranks_ ? 1 : 0);  // the task that writes it is the first to use it
   if (!recording_) {
     const std::uint32_t index = add_data(regions, {}, travels);
     if (ranks_) (*registry_)[index].owner = owner;
@@ -533,13 +533,9 @@ void SequenceCore::wait_for_flow() {
 void SequenceCore::stop_launches() noexcept {
   const auto none = [this] { return launched_.load(std::memory_order_acquire) == 0; };
   if (none()) return;
-  const auto stop = [](const std::vector<Traced>& shapes) {
-    for (const Traced& one : shapes)
-      if (one.compiled) one.compiled->stop();
-  };
-  stop(loops_);
-  for (const auto& [id, shapes] : traces_) stop(shapes);
-  stop(automatic_traces_);
+  each_shape([](const Traced& one) {
+    if (one.compiled) one.compiled->stop();
+  });
   while (!none()) {
     try {
       runtime_.work_until(none);
@@ -559,7 +555,11 @@ void SequenceCore::forget_all() noexcept {
   dependences_.clear();
   reductions_.clear();
   if (automatic_ != 0) end_body();
-  if (ranks_) ranks_->forget(), loops_.clear(), traces_.clear();  // what failed across ranks is not launched again
+  in_bodies_.store(0, std::memory_order_relaxed);
+  if (ranks_) {
+    ranks_->forget();
+    each_shape([](Traced& one) { one.compiled.reset(); });  // what failed across ranks is not launched again
+  }
   failed_.store(false);
 }
 

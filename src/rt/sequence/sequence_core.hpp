@@ -2,6 +2,7 @@
 
 /// The engine of a Sequence: infers what comes after what, and runs the tasks as those of a flow.
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <deque>
@@ -100,10 +101,18 @@ class SequenceCore final : AsyncOwner {
   /// A task of this rank that uses `accesses_`.
   TaskFunction& begin_here(int worker, TaskOptions&& options, const EventType* event = nullptr);
   void wait_for_room();
+  /// The same for a body of so many tasks: two may be there at once, or as many as have the tasks of a window.
+  void wait_for_room(std::size_t tasks);
   /// Waits until `done()`. \throws as Sequence::wait
   void wait_until(const std::function<bool()>& done);
   void check_not_recording(const char* what) const;
   void wait_for_flow();
+  template <typename Each>
+  void each_shape(const Each& each) {
+    std::ranges::for_each(loops_, each);
+    for (auto& [id, shapes] : traces_) std::ranges::for_each(shapes, each);
+    std::ranges::for_each(automatic_traces_, each);
+  }
   void stop_launches() noexcept;
   /// By the thread that gives tasks.
   bool all_ended() noexcept;
@@ -173,8 +182,9 @@ class SequenceCore final : AsyncOwner {
   int next_home_ = 0;
   /// A task has thrown: those that have not started are dropped. Set by its worker, and reset when all have stopped.
   std::atomic<bool> failed_{false};
-  std::atomic<int> launched_{0};    // graphs and operations that have not ended: by tasks, and by what ends these
-  std::atomic<bool> waits_{false};  // the thread that gives tasks, for some of them to end; by that thread
+  std::atomic<int> launched_{0};  // graphs and operations that have not ended: by tasks, and by what ends these
+  std::atomic<std::size_t> in_bodies_{0};  // tasks of bodies that have not ended; added by the thread that gives tasks
+  std::atomic<bool> waits_{false};         // the thread that gives tasks, for some of them to end; by that thread
   // Of the task that is given:
   std::vector<Access> accesses_;
   struct Mark {

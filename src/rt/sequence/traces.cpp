@@ -64,6 +64,12 @@ std::shared_ptr<Body> SequenceCore::record(const std::vector<Traced>& known, con
   return end_body();
 }
 
+void SequenceCore::wait_for_room(std::size_t tasks) {
+  const std::size_t most = std::max(window_.size(), 2 * tasks) - tasks;
+  const auto in_bodies = [this] { return in_bodies_.load(std::memory_order_acquire); };
+  if (in_bodies() > most) wait_until([&] { return in_bodies() <= most - most / 4; });
+}
+
 void SequenceCore::follow(std::uint64_t task) {
   if (recording_ && task != repeats_->next()) end_automatic(false);
   if (const std::size_t tasks = repeats_->expected();
@@ -169,6 +175,7 @@ void SequenceCore::launch(std::shared_ptr<CompiledBody>& compiled, std::shared_p
   check(accesses, nullptr, {.name = name});
   TaskFunction& place = begin_here(home_of_written(), {.name = name});
   next_->launches = true;
+  in_bodies_.fetch_add(body->tasks.size(), std::memory_order_relaxed);
   const std::shared_ptr<TraceLaunch> given(new TraceLaunch{compiled, {}, {}});
   given->bodies.push_back(std::move(body));
   place.emplace([this, &node = *next_, given, iterations] {
@@ -178,11 +185,13 @@ void SequenceCore::launch(std::shared_ptr<CompiledBody>& compiled, std::shared_p
       bodies.swap(given->bodies);
     }
     CompiledBody* const graph = given->compiled.get();
+    const std::size_t tasks = bodies.size() * bodies.front()->tasks.size();
     const Event done = graph->launch(std::move(bodies), iterations).done;
     launched_.fetch_add(1, std::memory_order_relaxed);
-    done.then([this, &node, graph, done] {
+    done.then([this, &node, graph, done, tasks] {
       node.failure = graph->failure() ? graph->failure() : done.failure();
       graph->release();
+      in_bodies_.fetch_sub(tasks, std::memory_order_release);
       over(node);
     });
   });
@@ -199,6 +208,7 @@ bool SequenceCore::join(const std::shared_ptr<CompiledBody>& compiled, const std
   if (!body->results.empty()) return false;  // which the task of the launch writes
   const std::lock_guard lock(last->mutex);
   if (last->bodies.empty() || last->bodies.size() == most_calls) return false;
+  in_bodies_.fetch_add(body->tasks.size(), std::memory_order_relaxed);
   last->bodies.push_back(body);
   return true;
 }
@@ -208,6 +218,7 @@ void SequenceCore::loop(std::int64_t iterations, const std::function<void()>& bo
     throw_usage({name_, ": ", name, ": iterations is ", std::to_string(iterations), ", allowed are 0 and more"});
   const auto found = record(loops_, body);
   if (iterations == 0 || found->tasks.empty()) return;
+  wait_for_room(found->tasks.size());
   launch(known(loops_, *found).compiled, found, iterations, name);
 }
 
@@ -225,6 +236,7 @@ void SequenceCore::trace(std::vector<Traced>& shapes, const std::shared_ptr<Body
     return give(*body);
   }
   ++statistics.replayed;
+  wait_for_room(body->tasks.size());
   if (!join(shape.compiled, body)) launch(shape.compiled, body, 1, name);
 }
 

@@ -39,7 +39,7 @@ TEST_P(RtRandomSequences, DoWhatTheirTasksDoOneAfterTheOther) {
     traced.sequence().wait();
     ASSERT_EQ(traced.memory, serial(program, 5, false)) << seed << " in a trace";
     EXPECT_EQ(traced.sequence().statistics().replayed, 4U) << seed;
-    Given joined(runtime, program, 16);
+    Given joined(runtime, program, 256);
     joined.sequence().trace(7, [&] { joined.give(); });
     joined.sequence().wait();
     std::atomic<bool> go{false};

@@ -326,6 +326,37 @@ TEST_F(RtSequence, CallsOfATraceFollowEachOtherWithoutABarrier) {
   EXPECT_EQ(sequence_.statistics().launched, 1U);
 }
 
+/// Counts what is alive of it.
+struct Counted {
+  static inline std::atomic<int> alive{0}, most{0};
+
+  Counted() { count(); }
+  Counted(const Counted&) { count(); }
+  ~Counted() { --alive; }
+  void operator()() const {}
+
+ private:
+  static void count() {
+    const int now = ++alive;
+    for (int before = most; now > before && !most.compare_exchange_weak(before, now);) {
+    }
+  }
+};
+
+TEST_F(RtSequence, TracesAreNoFurtherAheadThanAWindow) {
+  Sequence sequence(runtime_, {.window = 64});
+  std::vector<Data> tokens;
+  for (int k = 0; k < 8; ++k) tokens.push_back(sequence.token());
+  for (int n = 0; n < 2000; ++n)
+    sequence.trace(1, [&] {
+      for (const Data& token : tokens) sequence.task({read_write(token)}, Counted());
+    });
+  sequence.wait();
+  EXPECT_EQ(sequence.statistics().replayed, 1999U);
+  EXPECT_LE(Counted::most, 64 + 3 * 8) << "a window, the first call, the one that gives, and what is moved";
+  EXPECT_EQ(Counted::alive, 0);
+}
+
 TEST_F(RtSequence, ATaskOfAJoinedCallThatThrowsHasItsOwnName) {
   std::atomic<bool> go{false};
   int x = 0;
