@@ -74,6 +74,7 @@ void AcrossRanks::compare() {
 }
 
 void AcrossRanks::make(const DataRegistry& registry, std::uint32_t index) {
+  leave(nullptr);
   const auto& own = registry[index];
   // The memory may be that of an object that is gone, whose tasks say nothing about this one.
   std::vector<Region> named;
@@ -111,6 +112,7 @@ void AcrossRanks::enter(Holders& holders, const DataRegistry& registry, std::spa
 
 std::vector<Transfer> AcrossRanks::enter(const DataRegistry& registry, std::span<const Access> accesses,
                                          const Task& task) {
+  leave(nullptr);
   std::vector<Transfer> transfers;
   enter(holders_, registry, accesses, task, transfers);
   return transfers;
@@ -122,6 +124,7 @@ std::vector<Transfer> AcrossRanks::enter(const DataRegistry& registry, const Bod
     for (std::size_t k = 0; k < body.tasks.size(); ++k)
       enter(holders, registry, body.accesses_of(k), {body.tasks[k].rank, body.tasks[k].name}, transfers_of(k), first);
   };
+  leave(nullptr);
   // Who has what at the end of an iteration: as at the end of each other, and the beginning of all but the first.
   Holders end = holders_;
   end.begin_body();

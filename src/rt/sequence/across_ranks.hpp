@@ -68,6 +68,9 @@ class AcrossRanks {
   /// \param at  null, or what has to come before each task, in each iteration; the same for bodies that are alike
   /// \returns what has to come before all, once
   std::vector<Transfer> enter(const DataRegistry& registry, const Body& body, std::vector<std::vector<Transfer>>* at);
+  /// All is as the iterations of this graph leave it, so that another changes nothing, and lacks nothing.
+  bool is_as_left_by(const void* graph) const noexcept { return graph != nullptr && left_by_ == graph; }
+  void leave(const void* graph) noexcept { left_by_ = graph; }
   /// What is given, so that ranks that were given other tasks are found.
   void note(std::uint64_t what) noexcept { hash_ = mixed(hash_, what); }
   void note(const DataRegistry& registry, std::span<const Access> accesses, int rank) noexcept;
@@ -92,6 +95,7 @@ class AcrossRanks {
   const ActiveMessage<int, std::uint64_t, std::uint64_t, view<const std::byte>> message_;
   const ActiveMessage<std::uint64_t, std::uint64_t> wait_;
   Holders holders_;
+  const void* left_by_ = nullptr;  // the graph that holders_ is as left by; null: none
   std::uint64_t hash_ = 0, waits_ = 0;
   std::map<int, std::uint64_t> sent_, received_;  // transfers, by the other rank
 };

@@ -161,12 +161,14 @@ void SequenceCore::launch(std::shared_ptr<CompiledBody>& compiled, std::shared_p
     wait_until([this] { return all_ended(); });
     ranks_->agree(name_ + ": " + name);
   }
-  if (ranks_) before = ranks_->enter(*registry_, *body, compiled ? nullptr : &at);
+  if (ranks_ && !ranks_->is_as_left_by(compiled.get()))
+    before = ranks_->enter(*registry_, *body, compiled ? nullptr : &at);
   if (!compiled) {
     Communicator* const communicator = ranks_ ? &ranks_->communicator() : nullptr;
     compiled = std::make_shared<CompiledBody>(runtime_, registry_, *body, name, communicator, at);
     ++statistics.compiled;
   }
+  if (ranks_ && body->results.empty()) ranks_->leave(compiled.get());  // results lie elsewhere each time
   accesses_ = compiled->accesses(*body);
   give(before, body->owners);
   if (failed_.load(std::memory_order_relaxed)) [[unlikely]]

@@ -65,7 +65,7 @@ TEST_P(RtRandomSequences, DoWhatTheirTasksDoOneAfterTheOther) {
 TEST_P(RtRandomSequences, AreTheSameWhereTracesAreAutomatic) {
   Runtime runtime({.workers = GetParam(), .pin = false, .check = false});
   Race race(60);
-  std::size_t replayed = 0, missed = 0;
+  std::size_t replayed = 0;
   for (std::int64_t n = 0; race.has(n); ++n) {
     const auto seed = static_cast<std::uint64_t>(1000 * GetParam() + n);
     const RandomProgram program(seed);
@@ -87,10 +87,8 @@ TEST_P(RtRandomSequences, AreTheSameWhereTracesAreAutomatic) {
     given.sequence().wait();
     ASSERT_EQ(given.memory, expected) << "seed " << seed;
     replayed += given.sequence().statistics().replayed;
-    missed += given.sequence().statistics().missed;
   }
   EXPECT_GT(replayed, 0U);
-  EXPECT_GT(missed, 0U);
 }
 
 INSTANTIATE_TEST_SUITE_P(Workers, RtRandomSequences, testing::Values(1, 2, 3, 8));
