@@ -3,78 +3,71 @@
 /// a loop, or all steps are a trace.
 
 #include <algorithm>
-#include <bit>
 #include <cstdlib>
 #include <deque>
 #include <numeric>
+#include <span>
+#include <unordered_map>
 #include <vector>
 
 #include "taskgrain/driver.hpp"
-#include "taskgrain/outputs.hpp"
 #include "taskgrain/rt.hpp"
-#include "taskgrain/step_classes.hpp"
+#include "taskgrain/task_table.hpp"
 
 namespace {
 
 using namespace taskgrain;
 
 constexpr std::int64_t most_tasks = std::int64_t{1} << 24, least_steps = 8;  // of a body
-constexpr std::size_t most_bytes = std::size_t{1} << 15;                     // of outputs, unless two steps are more
-
-/// Steps of outputs that are kept, a power of two: a task that writes over one comes after those that read it.
-std::size_t depth(const Graph& graph) {
-  const std::size_t step = static_cast<std::size_t>(graph.width()) * Outputs::stride_of(graph, 1);
-  return std::bit_floor(std::clamp<std::size_t>(most_bytes / step, 2, least_steps));
-}
 
 /// The tasks of one graph.
 class Flow {
  public:
-  Flow(rt::Sequence& sequence, Execution& run, std::size_t g, std::int64_t cores)
-      : sequence_(sequence), run_(run), contexts_(run.contexts(static_cast<int>(cores))), g_(g),
-        graph_(run.graphs()[g]), depth_(depth(graph_)), outputs_(graph_, depth_, cores) {
-    for (std::int64_t step = 0; step < static_cast<std::int64_t>(depth_); ++step)
-      for (std::int64_t i = 0; i < graph_.width(); ++i)
-        data_.push_back(sequence.data(std::span(outputs_.at(step, i), graph_.output_bytes()),
-                                      {.home = static_cast<int>(Outputs::owner(graph_, i, cores))}));
+  Flow(rt::Sequence& sequence, Execution& run, std::size_t g, int cores)
+      : sequence_(sequence), run_(run), contexts_(run.contexts(cores)), g_(g), table_(run.graphs()[g], cores, 4) {
+    const std::int64_t steps = graph().steps();
+    for (std::int64_t step = 0; step < (period() == 0 ? steps : std::min(steps, 2 * period() + 2)); ++step)
+      for (std::int64_t i = graph().points(step).first; i <= graph().points(step).last; ++i) add(table_(step, i), i);
   }
 
   /// After so many steps the tasks repeat themselves, but for those that are not there yet; 0: they do not.
-  std::int64_t period() const { return period_of_grown(graph_, static_cast<std::int64_t>(depth_)); }
-  /// Gives the tasks of a step, or those that a loop has there in all its iterations.
+  std::int64_t period() const { return table_.period(); }
+  /// Gives the tasks of a step, or those that a loop of this period has there in all its iterations.
   void give(std::int64_t step, std::int64_t period) {
-    const std::int64_t of = step + period < graph_.steps() ? step + period : step;
-    for (std::int64_t i = graph_.points(of).first; i <= graph_.points(of).last; ++i) {
-      accesses_.assign({write(data(step, i))});
-      for (const Interval deps : graph_.deps(of, i))
-        for (std::int64_t dep = deps.first; dep <= deps.last; ++dep) accesses_.push_back(read(data(step - 1, dep)));
-      sequence_.task(accesses_, [this, step, period, i](const rt::Turn& turn) {
-        execute(turn.worker, step + turn.iteration * period, i);
-      });
+    const std::int64_t of = step + period < graph().steps() ? step + period : step;
+    for (std::int64_t i = graph().points(of).first; i <= graph().points(of).last; ++i) {
+      const TaskTable::Task& later = table_(of, i);
+      sequence_.task(accesses_.at(&later),
+                     [this, &later, step, period, i](const rt::Turn& turn) { execute(turn, later, step, period, i); });
     }
   }
 
  private:
-  void execute(int worker, std::int64_t step, std::int64_t point) {
-    thread_local std::vector<const std::byte*> inputs;
-    if (step >= graph_.steps() || !graph_.contains(step, point)) return;
-    run_.execute_point(*contexts_[static_cast<std::size_t>(worker)], g_, step, point, outputs_.at(step, point),
-                       outputs_.inputs(step, point, inputs));
+  const Graph& graph() const { return table_.graph(); }
+  void add(const TaskTable::Task& task, std::int64_t point) {
+    const auto [accesses, is_new] = accesses_.try_emplace(&task);
+    if (!is_new) return;
+    const auto [data, is_first] = data_.try_emplace(task.output);
+    if (is_first)
+      data->second = sequence_.data(std::span(task.output, graph().output_bytes()), {.home = table_.owner(point)});
+    accesses->second.push_back(write(data->second));
+    for (const std::byte* const input : task.inputs) accesses->second.push_back(read(data_.at(input)));
   }
-  const rt::Data& data(std::int64_t step, std::int64_t point) const {
-    return data_[(static_cast<std::size_t>(step) & (depth_ - 1)) * static_cast<std::size_t>(graph_.width()) +
-                 static_cast<std::size_t>(point)];
+  void execute(const rt::Turn& turn, const TaskTable::Task& later, std::int64_t first, std::int64_t period,
+               std::int64_t point) const {
+    const std::int64_t step = turn.iteration * period + first;
+    if (step >= graph().steps() || (step < period && !graph().contains(step, point))) return;
+    const TaskTable::Task& task = step < period ? table_(step, point) : later;
+    run_.execute_point(*contexts_[static_cast<std::size_t>(turn.worker)], g_, step, point, task.output, task.inputs);
   }
 
   rt::Sequence& sequence_;
   Execution& run_;
   std::vector<ThreadContext*> contexts_;
   std::size_t g_;
-  const Graph& graph_;
-  std::size_t depth_;
-  Outputs outputs_;
-  std::vector<rt::Data> data_;
-  std::vector<rt::Access> accesses_;
+  TaskTable table_;
+  std::unordered_map<const std::byte*, rt::Data> data_;  // by output
+  std::unordered_map<const TaskTable::Task*, std::vector<rt::Access>> accesses_;
 };
 
 class TaskgrainStf final : public System {
