@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -78,8 +78,7 @@ def predict(
     from taskgrain.words.warnings import grouped
 
     results = data.read(folder)
-    for warning in results.warnings:
-        sys.stderr.write(f"taskgrain: {folder}: {warning}\n")
+    _warn(results)
     name, here = _workload(results, workload)
     cells = _scaling(_of_one_kind(_chosen(here, names)), reader.study(folder).table.get("cores"))
     cells += _simulated(cells, simulate) if simulate else []
@@ -170,25 +169,61 @@ def _scaling(cells: list[Cell], given: object) -> list[Cell]:
     return [cell for cell in cells if cell.system not in alone]
 
 
+def _warn(results: Results) -> None:
+    for warning in results.warnings:
+        sys.stderr.write(f"taskgrain: {results.folder}: {warning}\n")
+
+
 def _simulated(measured: Sequence[Cell], folder: Path) -> list[Cell]:
     """Those of a folder with the driver and the tasks of one that was measured, on more cores, as if they
-    were of its system."""
+    were of its system. Says what is odd about the folder, and which of two simulations of a driver counts.
+
+    Raises `InputError` or `UsageError`, which says what the folder lacks.
+    """
     from taskgrain.drive import catalogue
     from taskgrain.report import data
+    from taskgrain.results.builds import plain
 
-    known = catalogue.discover()
-    driver = {name: (one.folder / one.sources[0]).resolve() for name, one in known.items() if one.sources}
+    if not folder.is_dir():
+        raise InputError("--simulate", str(folder), "a results folder")
+    results, known = data.read(folder), catalogue.discover()
+    _warn(results)
+
+    def driver(cell: Cell) -> object:
+        system = known.get(plain(cell.system))
+        return (system.folder / system.sources[0]).resolve() if system and system.sources else cell.system
+
     most = {one.system: one.cores or 0 for one in sorted(measured, key=lambda one: one.cores or 0)}
-    found = {
-        (one.system, cell.cores): replace(cell, name=f"{one.system}/{cell.workload}")
-        for cell in data.read(folder).cells
-        for one in measured
-        if cell.simulated and cell.points and not one.simulated and _alike(cell, one)
-        if driver.get(cell.system) == driver.get(one.system) and (cell.cores or 0) > most[one.system]
+    names = ", ".join(most)
+    needs: dict[str, Callable[[Cell, Cell], object]] = {
+        "has no results": lambda *_: True,
+        "has no simulated cells": lambda _, cell: cell.simulated,
+        "its simulated cells have no curve": lambda _, cell: cell.points and not cell.error,
+        f"{names}: simulated, too, and not measured": lambda one, _: not one.simulated,
+        f"does not simulate the driver of {names}": lambda one, cell: driver(cell) == driver(one),
+        f"has no workload with the tasks of {measured[0].workload}, and as many on each core": _alike,
+        f"simulates no more cores than were measured of {names}": lambda one, cell: (
+            (cell.cores or 0) > most[one.system]
+        ),
     }
-    if not found:
-        raise UsageError("--simulate: DIR has no simulation of these drivers and tasks on more nodes")
-    return list(found.values())
+    found = [(one, cell) for one in measured for cell in results.cells]
+    for said, fits in needs.items():
+        found = [pair for pair in found if fits(*pair)]
+        if not found:
+            raise UsageError(f"--simulate: {folder}: {said}")
+    taken: dict[tuple[str, int | None], Cell] = {}
+    for name in dict.fromkeys(one.system for one, _ in found):
+        own = [cell for one, cell in found if one.system == name]
+        first, *others = sorted({cell.system for cell in own})
+        if others:
+            sys.stderr.write(
+                f"taskgrain: {folder}: {name} is predicted from {first}, and not from {', '.join(others)}: "
+                "that needs a folder without the other\n"
+            )
+        for cell in own:
+            if cell.system == first:
+                taken[name, cell.cores] = replace(cell, name=f"{name}/{cell.workload}")
+    return list(taken.values())
 
 
 def _alike(one: Cell, other: Cell) -> bool:

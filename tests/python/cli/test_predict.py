@@ -4,19 +4,28 @@ from __future__ import annotations
 
 import itertools
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
 import results_folder
-from command_line import Command
+from command_line import Command, Result
 
 ROOT = Path(__file__).resolve().parents[3]
 PATTERNS = ["fft", "dom"]
+OTHER_TASKS = "has no workload with the tasks of fft/width=16, and as many on each core"
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     return results_folder.big(tmp_path / "study", ["mpi", "starpu"], PATTERNS)
+
+
+def change(folder: Path, kinds: Sequence[str], fields: Mapping[str, object]) -> None:
+    """Gives the lines of these kinds other fields."""
+    lines = [json.loads(line) for line in (folder / "runs.jsonl").read_text().split("\n")[:-1]]
+    lines = [one | (fields if one["kind"] in kinds else {}) for one in lines]
+    (folder / "runs.jsonl").write_text("".join(json.dumps(one) + "\n" for one in lines))
 
 
 def test_json_has_what_the_table_shows(taskgrain: Command, folder: Path) -> None:
@@ -70,10 +79,8 @@ def test_bad_input_is_refused(taskgrain: Command, folder: Path, words: tuple[str
 
 
 def test_the_warnings_of_its_cells_are_said(taskgrain: Command, folder: Path) -> None:
-    lines = [json.loads(line) for line in (folder / "runs.jsonl").read_text().split("\n")[:-1]]
     said = {"code": "runs_disturbed", "disturbed": 9, "runs": 9, "repeated": 3}
-    lines = [one | {"warnings": [said]} if one["kind"] == "metg" else one for one in lines]
-    (folder / "runs.jsonl").write_text("".join(json.dumps(one) + "\n" for one in lines))
+    change(folder, ("metg",), {"warnings": [said]})
     words = ("predict", folder, "--work", "1", "--workload", "fft/width=16")
     shown = taskgrain(*words)
     cells = "mpi/fft/width=16, starpu/fft/width=16"
@@ -143,9 +150,7 @@ def test_a_study_of_several_numbers_of_cores_is_predicted_as_a_whole(taskgrain: 
 
 
 def test_nodes_are_told_from_cores(taskgrain: Command, folder: Path) -> None:
-    lines = [json.loads(line) for line in (folder / "runs.jsonl").read_text().split("\n")[:-1]]
-    lines = [one | ({"nodes": 2} if one["kind"] == "cell" else {}) for one in lines]
-    (folder / "runs.jsonl").write_text("".join(json.dumps(one) + "\n" for one in lines))
+    change(folder, ("cell",), {"nodes": 2})
     shown = taskgrain("predict", folder, "--work", "10", "--workload", "fft/width=16").out
     assert "Measured on 2 nodes of 1 core." in shown
 
@@ -157,23 +162,91 @@ def simulate(folder: Path, *systems: str) -> None:
     (folder / "runs.jsonl").write_text("".join(json.dumps(one) + "\n" for one in lines))
 
 
-def test_more_nodes_than_were_measured_may_be_simulated(taskgrain: Command, folder: Path) -> None:
+@pytest.fixture
+def simulation(folder: Path) -> Path:
+    """A folder of `fft` and `dom` on four simulated nodes, with as many tasks on each core as `folder`."""
     other = results_folder.big(folder.parent / "simulated", ["mpi_simulated"], PATTERNS)
-    lines = [json.loads(line) for line in (other / "runs.jsonl").read_text().split("\n")[:-1]]
     nodes = {"nodes": 4, "width": 64, "simulated": True, "simulation_error": 2.0}
-    lines = [one | (nodes if one["kind"] == "cell" else {}) for one in lines]
-    lines = [one | ({"cores": 8} if one["kind"] in ("cell", "run") else {}) for one in lines]
-    (other / "runs.jsonl").write_text("".join(json.dumps(one) + "\n" for one in lines))
+    change(other, ("cell",), nodes)
+    change(other, ("cell", "run"), {"cores": 8})
+    return other
+
+
+def test_more_nodes_than_were_measured_may_be_simulated(
+    taskgrain: Command, folder: Path, simulation: Path
+) -> None:
     words = ("predict", folder, "--workload", "fft/width=16", "--work", "1m", "--cores", "2,4,8")
-    words = (*words, "--simulate", other)
+    words = (*words, "--simulate", simulation)
     (cell,) = json.loads(taskgrain(*words, "--json", "--system", "mpi").out)["cells"]
     assert (cell["system"], cell["measured_cores"], "simulated" in cell) == ("mpi", 2, False)
     assert [one.get("simulated", False) for one in cell["scaled"]] == [False, False, True]
-    shown = taskgrain(*words, "--system", "mpi").out
-    assert shown.count("(simulated)") == 1 and "a factor of 2 on two hosts" in shown
-    assert "Measured on 2 cores and simulated on 4 nodes of 2 cores" in shown
-    refused = taskgrain(*words, "--system", "starpu")
-    assert (refused.code, "no simulation of these drivers" in refused.err) == (2, True)
+    shown = taskgrain(*words, "--system", "mpi")
+    assert shown.out.count("(simulated)") == 1 and "a factor of 2 on two hosts" in shown.out
+    assert "Measured on 2 cores and simulated on 4 nodes of 2 cores" in shown.out
+    assert "predicted from" not in shown.err
+
+
+def predicted(taskgrain: Command, folder: Path, simulation: Path, *more: str) -> Result:
+    words = ("--workload", "fft/width=16", "--work", "1m", "--cores", "8", "--json")
+    return taskgrain("predict", folder, *words, "--simulate", simulation, *more)
+
+
+@pytest.mark.parametrize(
+    ("kinds", "fields", "said"),
+    [
+        ("cell", {"simulated": False}, "has no simulated cells"),
+        ("cell", {"output_bytes": 64}, OTHER_TASKS),
+        ("cell", {"width": 32}, OTHER_TASKS),
+        ("cell run", {"cores": 2, "nodes": 1, "width": 16}, "simulates no more cores than were measured"),
+        ("run metg", {"kind": "other"}, "its simulated cells have no curve"),
+    ],
+)  # fmt: skip
+def test_what_a_simulation_lacks_is_said(
+    taskgrain: Command, folder: Path, simulation: Path, kinds: str, fields: Mapping[str, object], said: str
+) -> None:
+    change(simulation, kinds.split(), fields)
+    refused = predicted(taskgrain, folder, simulation, "--system", "mpi")
+    assert refused.code == 2
+    assert refused.err.splitlines()[-1].startswith(f"taskgrain: --simulate: {simulation}: {said}")
+
+
+def test_a_simulation_of_other_drivers_or_of_none_is_refused(
+    taskgrain: Command, folder: Path, simulation: Path, tmp_path: Path
+) -> None:
+    refused = predicted(taskgrain, folder, simulation, "--system", "starpu")
+    assert (refused.code, "simulated: does not simulate the driver of starpu\n" in refused.err) == (2, True)
+    refused = predicted(taskgrain, folder, tmp_path / "no")
+    assert (refused.code, "no is not allowed; allowed: a results folder" in refused.err) == (2, True)
+    refused = predicted(taskgrain, folder, tmp_path)
+    assert (refused.code, f"is {tmp_path} a results folder?" in refused.err) == (2, True)
+    (tmp_path / "runs.jsonl").write_text("not JSON\n")
+    refused = predicted(taskgrain, folder, tmp_path)
+    assert f"--simulate: {tmp_path}: has no results\n" in refused.err
+    change(folder, ("cell",), {"simulated": True})
+    refused = predicted(taskgrain, folder, simulation)
+    assert (refused.code, "mpi, starpu: simulated, too, and not measured" in refused.err) == (2, True)
+
+
+def test_damaged_lines_of_a_simulation_are_said(taskgrain: Command, folder: Path, simulation: Path) -> None:
+    file = simulation / "runs.jsonl"
+    file.write_text("damaged\n" + file.read_text())
+    done = predicted(taskgrain, folder, simulation)
+    said = f"taskgrain: {simulation}: runs.jsonl cannot be read in line 1; skipped\n"
+    assert (done.code, said in done.err) == (0, True)
+
+
+def test_of_two_simulations_of_a_driver_the_one_that_counts_is_said(
+    taskgrain: Command, folder: Path, simulation: Path
+) -> None:
+    alone = predicted(taskgrain, folder, simulation)
+    file = simulation / "runs.jsonl"
+    before = file.read_text()
+    change(simulation, ("metg",), {"floor": 1e-3})
+    file.write_text(before + file.read_text().replace("mpi_simulated", "mpi_simulated.dragonfly"))
+    both = predicted(taskgrain, folder, simulation)
+    assert both.out == alone.out
+    said = "mpi is predicted from mpi_simulated, and not from mpi_simulated.dragonfly: that needs a folder"
+    assert said in both.err
 
 
 def test_what_is_simulated_is_marked_and_not_beside_what_is_measured(
