@@ -36,7 +36,7 @@ def show(out: Printer, question: Question, answers: Sequence[Answer]) -> None:
     out.text(
         "Under 50, 80 and 90 %: whether the tasks reach this efficiency, and how many times as long as "
         "needed they are. A task's time is what its work takes alone on one core, without the overhead that "
-        "METG contains. Intervals are of 95 %, each by itself."
+        "METG contains." + " Intervals are of 95 %, each by itself." * (how == "measured")
     )
     if any("?" in cell for row in rows for cell in row[1:-1]):
         out.text("?: the measured sizes set no bound on this side of the interval.")

@@ -97,7 +97,7 @@ def show_metg(out: Printer, cells: Sequence[Cell], threshold: float) -> None:
     systems, share = ranking.systems(cells), f"{100 * threshold:g} %"
     for sentence in verdict(cells):
         out.text(sentence)
-    out.text(f"METG({share}): the smallest task of {share} efficiency, with 95 % intervals")
+    out.text(f"METG({share}): the smallest task of {share} efficiency{_intervals(cells)}")
     for name, here in ranking.by_workload(cells).items():
         here.sort(key=lambda one: systems.index(one.system))
         shown = columns.shown(Shown.TERMINAL)
@@ -115,9 +115,14 @@ def _table(cells: Sequence[Cell], shown: Sequence[columns.Quantity]) -> tuple[li
     return heads, [[cell.called, *(one.text(cell) for one in shown)] for cell in cells]
 
 
+def _intervals(cells: Sequence[Cell]) -> str:
+    """What stands in brackets, unless that is the error of a simulation, as `verdict` says."""
+    return "" if any(one.simulated for one in cells) else ", with 95 % intervals"
+
+
 def show_task_times(out: Printer, cells: Sequence[Cell], asked: Sequence[float]) -> None:
     """The efficiency of systems (rows) at task times (columns), in a table for each workload."""
-    out.text("Efficiency with 95 % intervals, by what the work of a task takes alone on one core")
+    out.text(f"Efficiency{_intervals(cells)}, by what the work of a task takes alone on one core")
     for workload, here in ranking.by_workload(cells).items():
         points = [[_at(cell, time) for time in asked] for cell in here]
         heads = [_heading(time, some) for time, some in zip(asked, zip(*points, strict=True), strict=True)]

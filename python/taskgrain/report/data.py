@@ -164,6 +164,11 @@ class Results:
         return "simulated " * any(cell.simulated for cell in self.cells)
 
     @property
+    def interval(self) -> str:
+        """What a bar around METG is: that of a simulation is its error, and has no confidence."""
+        return "interval" if self.simulated else "95 % interval"
+
+    @property
     def ranked(self) -> list[str]:
         """The systems by METG, those without one at the end."""
         return ranking.systems(self.cells)

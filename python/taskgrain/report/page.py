@@ -89,7 +89,10 @@ def render(results: Results, changes: Changes, at: float | None = None) -> str:
         numbers={(cell.system, cell.workload): i for i, cell in enumerate(results.cells)},
         machine_line=("simulated on " if results.simulated else "") + machine_facts.in_a_line(results),
         machine=machine_facts.listed(results.machine),
-        columns=columns.shown(Shown.AT_FIRST | Shown.ON_REQUEST),
+        columns=[
+            replace(one, title=one.title.replace("95 % interval", results.interval.capitalize()))
+            for one in columns.shown(Shown.AT_FIRST | Shown.ON_REQUEST)
+        ],
         at_first=Shown.AT_FIRST,
         cells=_ordered(results),
         sections=sections,

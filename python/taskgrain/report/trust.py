@@ -48,6 +48,7 @@ def checks(results: Results) -> list[Check]:
 
 def _disturbances(results: Results) -> Check:
     said = summary.trust(results) or "The machine seemed quiet."
+    said = "None was measured: the cells are simulated." if results.simulated else said
     every = {cell.name: share for cell in results.cells if (share := cell.disturbed) is not None}
     shares = {name: share for name, share in every.items() if share}
     typical = median(every.values()) if every else 0.0

@@ -74,11 +74,14 @@ def state_of_the_machine(cells: Sequence[Cell]) -> str:
 
 
 def error_of(cells: Sequence[Cell]) -> str:
-    """What the intervals of simulated cells hold."""
-    errors = [one.simulation_error for one in cells if one.simulated]
-    if max(errors) == 1.0:
-        return "The numbers are exact for the model, which is all that they know of a machine."
-    return f"The intervals hold the simulation's own error, a factor of {max(errors):g} on two hosts."
+    """What the intervals of simulated cells are."""
+    error = max(one.simulation_error for one in cells if one.simulated)
+    if error == 1.0:
+        return "Nobody has compared the simulation with a machine, so that its error is not known."
+    return (
+        "Intervals of what is simulated are the simulation's own error, a factor of "
+        f"{error:g} on two hosts, and no confidence intervals."
+    )
 
 
 def _others(cell: Cell) -> float | None:

@@ -60,6 +60,7 @@ def test_a_simulated_system_is_marked() -> None:
     assert one.curve
     marked = replace(one, curve=replace(one.curve, simulated=True))
     text = on_terminal(lambda terminal: advice_table.show(terminal, QUESTION, [marked]))
+    assert "95 %" not in text
     assert "with mpi (simulated)." in text and "measured" not in text.splitlines()[3]
     assert text.count("mpi (simulated)") >= 2
     assert advice_table.as_dict(QUESTION, [marked], {})["answers"][0]["simulated"] is True

@@ -119,6 +119,12 @@ def test_the_verdict_comes_first() -> None:
     assert second == "fft: a has the smallest METG, but no difference to b is shown."
 
 
+def test_the_error_of_a_simulation_is_called_no_confidence_interval() -> None:
+    for simulated in (False, True):
+        said = shown([stored("a", simulated=simulated)]), at_times([stored("a", simulated=simulated)], 2e-5)
+        assert ["with 95 % intervals" in one for one in said] == [not simulated] * 2
+
+
 def test_each_workload_has_its_table_and_bounds_stand_last() -> None:
     limit = stored("limit", "dom", 1e-7, bound=True)
     rows = [limit, stored("a", "fft"), stored("a", "dom", 2e-6), stored("b", "dom", 3e-6)]

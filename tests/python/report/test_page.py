@@ -104,3 +104,5 @@ def test_simulated_nodes_are_not_called_this_machine() -> None:
     assert "waste more than half of them" in pages[0] and "seemed quiet" not in pages[0]
     assert ["Times the best, simulated: <" in one for one in pages] == [True, False]
     assert "On this machine, tasks shorter than" in pages[1] and "half of the machine" in pages[1]
+    assert ["95 % interval" in one.partition("<script")[0] for one in pages] == [False, True]
+    assert "> METG with its interval<" in pages[0]

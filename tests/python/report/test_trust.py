@@ -105,8 +105,8 @@ def test_long_lists_end_with_how_many_more_there_are() -> None:
 
 
 def test_no_machine_is_called_quiet_where_all_is_simulated() -> None:
-    found = check(results(measured("a", 1e-6, simulated=True)), "Machine")
-    assert found.level == "look"
-    assert "no machine was measured" in found.said and "quiet" not in found.said
-    said = [check(results(measured("a", 1e-6, simulated=one)), "Intervals").said for one in (True, False)]
-    assert ["all that they know of a machine" in one for one in said] == [True, False]
+    simulated = results(measured("a", 1e-6, simulated=True))
+    found = check(simulated, "Machine")
+    assert (found.level, found.said) == ("look", "None was measured: the cells are simulated.")
+    said = [check(one, "Intervals").said for one in (simulated, results(measured("a", 1e-6)))]
+    assert ["Nobody has compared the simulation" in one for one in said] == [True, False]

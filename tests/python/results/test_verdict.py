@@ -147,7 +147,7 @@ def test_clocks_of_two_references_and_machines_are_not_one() -> None:
 def test_a_simulation_says_nothing_of_a_machine() -> None:
     cells = [judged("a", simulated=True), judged("b", ratio=(1.9, 2.1), simulated=True)]
     first, second = verdict(cells)
-    assert "simulated: no machine was measured. The numbers are exact for the model" in first
+    assert "simulated: no machine was measured. Nobody has compared the simulation with a machine" in first
     assert "quiet" not in first and "known within" not in first
     assert second == "fft: a is the best of 2."
     assert verdict([*cells, judged("c")])[0].startswith("The machine")
@@ -157,7 +157,8 @@ def test_the_error_of_a_simulation_is_said_and_in_its_intervals() -> None:
     cell = judged("a", simulated=True)
     assert cell.started
     cell.started = replace(cell.started, simulation_error=2.0)
-    assert "hold the simulation's own error, a factor of 2 on two hosts" in verdict([cell])[0]
+    said = "the simulation's own error, a factor of 2 on two hosts, and no confidence intervals"
+    assert said in verdict([cell])[0]
     shown = cell.to_json(0.5)
     for known in (cell.metg.low, cell.metg.high), (shown["low"], shown["high"]):
         assert known == pytest.approx((0.45e-6, 2.2e-6))

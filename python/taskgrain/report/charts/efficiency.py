@@ -18,8 +18,10 @@ from taskgrain.report.look import Theme
 
 
 def _intro(results: Results) -> Markup:
+    # A simulation repeats to the digit: the model's error is not that of one size.
+    with_ = "" if results.simulated else ", with its 95 % intervals"
     return Markup(
-        "<p>Each mark is one task size, with its 95 % intervals. A system's METG is about where its line "
+        f"<p>Each mark is one task size{with_}. A system's METG is about where its line "
         "crosses the dashed threshold; it is read off all sizes near there. "
         '<span class="screen">A click on a mark shows its cell, with the samples behind its curve.</span></p>'
     )

@@ -18,7 +18,7 @@ from taskgrain.words import quantity
 
 _ROW = 19  # pixels
 _MARKS = (
-    ("METG with its 95 % interval", "M.8 0A.8.8 0 1 1 -.8 0A.8.8 0 1 1 .8 0Z", "accent"),
+    ("METG with its {}", "M.8 0A.8.8 0 1 1 -.8 0A.8.8 0 1 1 .8 0Z", "accent"),
     ("goes on: no bound, or one outside", "M-1.3 -.1H.2V-.5L1.3 0L.2 .5V.1H-1.3Z", "accent"),
     ("at most", "M-.8 0L.8 -.9V.9Z", "accent"),
     ("more than", "M.8 0L-.8 -.9V.9Z", "accent"),
@@ -32,7 +32,7 @@ def _intro(results: Results) -> Markup:
         Markup(
             '<span class="nowrap"><svg class="key" viewBox="-1.4 -1.3 2.8 2.6" aria-hidden="true">'
             '<path d="{}" fill="var(--{})"/></svg> {}</span>'
-        ).format(path, colour, text)
+        ).format(path, colour, text.format(results.interval))
         for text, path, colour in _MARKS
     ]
     return Markup(
