@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Mapping
+from typing import Any
 
 from taskgrain.cli.printer import print_json, printer
 from taskgrain.measure.dry_run import Plan
@@ -16,14 +18,18 @@ def show_plan(plan: Plan, as_json: bool) -> None:
         print_json(plan)
         return
     out = printer()
-    times = [cell["seconds"] for cell in plan["cells"]]
-    shown = [NOTHING if time is None else duration(time) for time in times]
-    out.table(["cell", "about"], [[c["cell"], time] for c, time in zip(plan["cells"], shown, strict=True)])
+    out.table(["cell", "about"], [[one["cell"], _about(one)] for one in plan["cells"]])
     for name, command in plan["commands"].items():
         out.text(f"{name}: TASKGRAIN_CORES={','.join(map(str, plan['cores']))} {shlex.join(command)}")
     if plan["seconds"] is not None:
-        cells, time = counted(len(times), "cell"), duration(plan["seconds"])
+        cells, time = counted(len(plan["cells"]), "cell"), duration(plan["seconds"])
         out.text(f"{cells}, about {time} on a quiet machine{_limit(plan)}")
+
+
+def _about(cell: Mapping[str, Any]) -> str:
+    if cell.get("unsupported"):
+        return "unsupported"
+    return NOTHING if cell["seconds"] is None else duration(cell["seconds"])
 
 
 def _limit(plan: Plan) -> str:

@@ -99,6 +99,8 @@ class System:
     most_cores: int | None = None
     most_nodes: int | None = None
     """So many it can simulate."""
+    kernels: tuple[str, ...] = ()
+    """All that it can run; empty if these are all that there are, or it does not say."""
     other_cores: bool = False
     """Whether it may have more or fewer cores than it is given: a warning then, and no error."""
     versions: tuple[str, ...] = ()

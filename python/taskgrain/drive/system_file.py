@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from taskgrain import _core
 from taskgrain.drive.environment import FAMILIES
 from taskgrain.drive.launch import mpirun
 from taskgrain.drive.launch.local import PLACEHOLDERS, names_in
@@ -88,6 +89,7 @@ def _system(document: toml.Document, folder: Path, own: bool) -> System:
         withholds=_withholds(launch),
         most_cores=limits.count("cores", 0) or None,
         most_nodes=limits.count("nodes", 0) or None,
+        kernels=limits.texts("kernels", _core.kernels()),
         other_cores=limits.flag("other_cores", False),
         versions=table.texts("versions"),
     )
@@ -141,12 +143,9 @@ def _environment(table: _Table) -> dict[str, str]:
 
 def _withholds(launch: _Table) -> tuple[str, ...]:
     """The families of variables: all that there are and what the system `reads`, but for what it `passes`."""
-    reads, passes = launch.texts("reads"), launch.texts("passes")
+    reads, passes = launch.texts("reads"), launch.texts("passes", FAMILIES)
     for n, one in enumerate(reads):
         variables.check_name(one, launch.field("reads", n))
-    for n, one in enumerate(passes):
-        if one not in FAMILIES:
-            raise InputError(launch.field("passes", n), one, FAMILIES)
     return tuple(one for one in (*FAMILIES, *reads) if one not in passes)
 
 
@@ -215,13 +214,13 @@ class _Table:
         value = self.take(key)
         return default if value is None else numbers.real(value, self.field(key), low=1.0)
 
-    def texts(self, key: str) -> tuple[str, ...]:
+    def texts(self, key: str, allowed: Sequence[str] | None = None) -> tuple[str, ...]:
         value = self.take(key)
         if value is None:
             return ()
         if not isinstance(value, list):
             raise InputError(self.field(key), value, "a list of texts")
-        return tuple(numbers.text(item, self.field(key, n)) for n, item in enumerate(value))
+        return tuple(numbers.text(item, self.field(key, n), allowed) for n, item in enumerate(value))
 
     def table(self, key: str) -> _Table:
         value = self.take(key)

@@ -41,16 +41,17 @@ def study(study: Study, systems: Sequence[System], cores: Sequence[int]) -> Plan
     cells = checked_cells(study, systems, len(cores))
     hosts = hosts_for(study, cells, systems)
     plan = _plan(systems, cores, hosts, (cell.workload for cell in cells))
-    simulated = {one.name for one in systems if one.simulates_nodes}
+    by_name = {one.name: one for one in systems}
     for cell in cells:
-        settings = cell_settings(study.settings, cell.system in simulated)
+        system = by_name[cell.system]
+        settings = cell_settings(study.settings, system.simulates_nodes)
         count = cell.workload.cores_of_all(len(cores))
         seconds = (
             _simulated_seconds(cell.workload, experiment, settings)
-            if cell.system in simulated
+            if system.simulates_nodes
             else cell_seconds(cell.workload, experiment, settings, count)
         )
-        plan["cells"].append({"cell": cell.name, "seconds": seconds})
+        plan["cells"].append(_cell(system, cell.workload, seconds))
     return plan | {
         "seconds": sum(cell["seconds"] for cell in plan["cells"]),
         "budget": study.settings.budget or None,
@@ -68,8 +69,14 @@ def run(
 ) -> Plan:
     """Foretells a single run of each system; nobody knows how long it takes. Raises what `check` does."""
     check(workload, steps, iterations, isa)
-    cells = [{"cell": f"{system.name}/{workload.name}", "seconds": None} for system in systems]
+    cells = [_cell(system, workload, None) for system in systems]
     return _plan(systems, cores, hosts, [workload]) | {"cells": cells}
+
+
+def _cell(system: System, workload: Workload, seconds: float | None) -> dict[str, Any]:
+    found = {"cell": f"{system.name}/{workload.name}", "seconds": seconds}
+    unsupported = system.kernels and workload.kernel()["name"] not in system.kernels
+    return found | ({"seconds": 0.0, "unsupported": True} if unsupported else {})
 
 
 def check(workload: Workload, steps: int, iterations: int, isa: str) -> None:

@@ -62,6 +62,18 @@ def test_knows_budgets(taskgrain: Command, systems: Path, tmp_path: Path) -> Non
     assert json.loads(taskgrain(*words, "--json").out)["seconds"] > 2 * plan["cells"][1]["seconds"]
 
 
+def test_a_kernel_that_a_system_does_not_support_is_said(taskgrain: Command, systems: Path) -> None:
+    with (systems / "fast" / "system.toml").open("a") as file:
+        file.write('[limits]\nkernels = ["compute_bound"]\n')
+    for verb in ("metg", "run"):
+        words = (verb, "--systems", systems, "--system", "fast", "--dry-run")
+        assert "unsupported" not in taskgrain(*words).out
+        words = (*words, "--kernel", "busy_wait")
+        assert re.search(r"kernel=busy_wait +unsupported", taskgrain(*words).out)
+        (cell,) = json.loads(taskgrain(*words, "--json").out)["cells"]
+        assert (cell["seconds"], cell["unsupported"]) == (0.0, True)
+
+
 def test_a_command_can_be_copied_into_a_shell(taskgrain: Command, systems: Path) -> None:
     file = systems / "fast" / "system.toml"
     file.write_text('default = true\n[launch]\ncommand = ["/my programs/driver", "a b", "$HOME"]\n')

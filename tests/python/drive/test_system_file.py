@@ -69,6 +69,10 @@ def test_the_least_file(tmp_path: Path) -> None:
         ("parallelism = 'both'\n" + LEAST, "1:15: parallelism: both is not allowed; allowed: explicit, impl"),
         ("sources = 'a'\n" + LEAST, "1:11: sources: a is not allowed; allowed: a list of texts"),
         (LEAST + "[limits]\ncores = 0\n", "4:9: limits.cores: 0"),
+        (
+            LEAST + "[limits]\nkernels = ['fft']\n",
+            "4:12: limits.kernels[0]: fft is not allowed; allowed: empty,",
+        ),
         (LEAST + "[setup]\nmegabytes = ''\n", "4:13: setup.megabytes: '' is not allowed"),
         (LEAST + "[setup]\ndebian = { a = 3 }\n", "4:16: setup.debian.a: 3"),
         (LEAST + "[setup]\ndebian = 'a'\n", "4:10: setup.debian: a"),

@@ -15,6 +15,7 @@ from killable_study import finish, program
 
 from taskgrain import _core
 from taskgrain.drive import catalogue
+from taskgrain.drive.answers import DriverError
 from taskgrain.drive.session import Session
 
 SYSTEMS = {name: one for name, one in catalogue.discover().items() if one.name.startswith("mpi_simulated")}
@@ -132,7 +133,16 @@ def test_a_node_may_have_more_cores_than_this_machine(tmp_path: Path) -> None:
     assert done.returncode == 2 and "--cores: 4000 is not allowed" in done.stderr
 
 
-def test_what_is_not_flops_is_refused() -> None:
-    asked = ["run", "--system", "mpi_simulated", "--kernel", "busy_wait", "--iterations", "1"]
-    (run,) = finish(asked, 1)["runs"]
-    assert (run["error"], "a simulation knows how long FLOPs take" in run["message"]) == ("unsupported", True)
+def test_what_is_not_flops_is_refused_as_its_file_says(tmp_path: Path) -> None:
+    system, supported = SYSTEMS["mpi_simulated"], []
+    with Session(system.name, system.launch(CORES[:1]), tmp_path / "log") as session:
+        session.start()
+        for name in _core.kernels():
+            kernel = {"name": name, "iterations": 1}
+            try:
+                session.run([{"pattern": "fft", "width": 1, "steps": 2, "kernel": kernel}], repeats=1)
+                supported.append(name)
+            except DriverError as error:
+                assert "a simulation knows how long FLOPs take" in error.message
+                assert error.kind == "unsupported"
+    assert sorted(supported) == sorted(system.kernels)
