@@ -13,7 +13,7 @@ from taskgrain.cli.dry_run import show_plan
 from taskgrain.cli.options import Measuring
 from taskgrain.cli.printer import Printer, print_json, printer
 from taskgrain.drive.system import System
-from taskgrain.measure import call
+from taskgrain.measure import call, progress
 from taskgrain.measure import dry_run as dry
 from taskgrain.results import columns, outcome, ranking
 from taskgrain.results.builds import Choice
@@ -37,10 +37,11 @@ def measure(
     """Measures a study as the options wish, and prints the table of its cells."""
     if how.restart and how.keep_both:
         raise UsageError("--restart: give this or --keep-both, not both")
-    if how.dry_run:
-        show_plan(dry.study(study, chosen, cores), how.as_json)
-        return
     choice: Choice = "restart" if how.restart else "keep" if how.keep_both else "refuse"
+    if how.dry_run:
+        note = progress.reporter(how.quiet).note
+        show_plan(dry.study(study, chosen, cores, how.output, choice, note), how.as_json)
+        return
     measured = call.measure(
         study, chosen, cores, how.output, retry=how.retry, quiet=how.quiet, other_builds=choice
     )

@@ -42,7 +42,7 @@ from taskgrain.results.cell import Cell as StoredCell
 from taskgrain.results.cell import cells as of_lines
 from taskgrain.results.hosts import differences
 from taskgrain.results.lines import Build, FailureLine, Host, SessionLine
-from taskgrain.results.store import Store
+from taskgrain.results.store import Store, check_folder, goes_on
 from taskgrain.study.settings import Settings, with_new_keys
 from taskgrain.study.study import Study, check_steps
 from taskgrain.study.workload import Cell, Workload
@@ -158,6 +158,24 @@ def hosts_for(study: Study, cells: Iterable[Cell], systems: Sequence[System]) ->
             )
         )
     return found[: largest.nodes] if largest.nodes > 1 else ()
+
+
+def foretold(
+    study: Study,
+    systems: Sequence[System],
+    cores: Sequence[int],
+    output: Path,
+    other_builds: Choice,
+    hosts: Sequence[str],
+) -> list[str]:
+    """Returns what `measure` would say of its folder, or raises what it would, without measuring anything.
+
+    With several `hosts`, builds and machine are not compared: only agents on them would tell.
+    """
+    facts = machine.facts(dict.fromkeys(name for one in systems for name in one.versions))
+    own = None if hosts else session(systems, cores, facts)
+    check_folder(output)
+    return goes_on(output, study.table(plain(systems), len(cores)), completed, own, other_builds)[2]
 
 
 def agents(names: Sequence[str], systems: Sequence[System], cores: Sequence[int]) -> Hosts:

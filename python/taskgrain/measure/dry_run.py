@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 from taskgrain._core import InvalidSpec, Run, Unsupported
 from taskgrain.drive.environment import stored
 from taskgrain.drive.launch.launcher import Node
 from taskgrain.drive.system import System
-from taskgrain.measure.call import checked_cells, hosts_for
+from taskgrain.measure.call import checked_cells, foretold, hosts_for
 from taskgrain.measure.experiments.experiment import CellSettings, Experiment
 from taskgrain.measure.experiments.rounds import LONGER, LONGER_ROUNDS
 from taskgrain.measure.experiments.table import experiment_named
 from taskgrain.measure.plan import cell_settings
+from taskgrain.results.builds import Choice
 from taskgrain.study.study import Study
 from taskgrain.study.workload import Workload
 from taskgrain.words.errors import UsageError
@@ -35,11 +37,21 @@ Plan = dict[str, Any]
 """`cells`, `commands`, `cores`, `seconds` in all or null, and the `budget` or null: what `--json` prints."""
 
 
-def study(study: Study, systems: Sequence[System], cores: Sequence[int]) -> Plan:
-    """Foretells a study. Raises what the study itself does for its cells."""
+def study(
+    study: Study,
+    systems: Sequence[System],
+    cores: Sequence[int],
+    output: Path | None = None,
+    other_builds: Choice = "refuse",
+    note: Callable[[str], object] = str,
+) -> Plan:
+    """Foretells a study. Raises what the study itself does for its cells and for its `output`; `note` gets
+    what it would say of that."""
     experiment = experiment_named(study.settings.experiment, study.settings_named("experiment"))
     cells = checked_cells(study, systems, len(cores))
     hosts = hosts_for(study, cells, systems)
+    for said in foretold(study, systems, cores, output, other_builds, hosts) if output else ():
+        note(said)
     plan = _plan(systems, cores, hosts, (cell.workload for cell in cells))
     by_name = {one.name: one for one in systems}
     for cell in cells:

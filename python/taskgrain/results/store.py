@@ -87,6 +87,41 @@ def make_folder(folder: Path) -> None:
         raise unwritable(folder, error) from None
 
 
+def goes_on(
+    folder: Path,
+    study: Mapping[str, Any],
+    completed: Callable[[Mapping[str, Any]], Mapping[str, Any]] = _same,
+    session: SessionLine | None = None,
+    choice: Choice = "refuse",
+) -> tuple[reader.Contents, SessionLine | None, list[str]]:
+    """What a folder holds that a `Store` of this study would open, the session as it would begin there, and
+    what to tell the user. Writes nothing, and raises what the `Store` does for the contents."""
+    runs = folder / reader.RUNS
+    contents = reader.read(folder) if runs.exists() else reader.contents(runs, b"")
+    if contents.newer:
+        raise UsageError(
+            f"{runs}: {contents.newer_line()}: upgrade taskgrain to go on with it, or choose another --output"
+        )
+    if (folder / reader.STUDY).exists():
+        stored = reader.study(folder)
+        for warning in stored.warnings:
+            raise UsageError(f"{folder / warning}; mend it, or choose another --output")
+        for difference in _differences(completed(stored.table), study):
+            raise UsageError(
+                f"{folder}: holds the results of a study that differs in {difference}; "
+                "choose another --output"
+            )
+    elif contents.lines or contents.unknown:
+        raise UsageError(f"{folder}: {reader.STUDY} is missing beside {reader.RUNS}; choose another --output")
+    notes: list[str] = []
+    if session:
+        try:
+            session, notes = opened(contents.stored, session, choice)
+        except UsageError as error:
+            raise UsageError(f"{folder}: {error}") from None
+    return contents, session, [*(f"{folder}: {one}" for one in notes), *contents.warnings()]
+
+
 class Store:
     """A results folder open for appending; a context manager. Only one harness at a time may hold it."""
 
@@ -131,7 +166,6 @@ class Store:
         except BaseException:
             self._give_up()
             raise
-        self.warnings += self.contents.warnings()
         begun = [self.session] if self.session else []
         self.history = placed([*self.contents.stored, *begun])[: len(self.contents.stored)]
         """Lines that earlier calls have written, under the names that it has from now on."""
@@ -142,31 +176,8 @@ class Store:
         machine: Mapping[str, Any],
         completed: Callable[[Mapping[str, Any]], Mapping[str, Any]],
     ) -> reader.Contents:
-        contents = reader.read(self.folder)
-        if contents.newer:
-            raise UsageError(
-                f"{self._runs}: {contents.newer_line()}: upgrade taskgrain to go on with it, or choose "
-                "another --output"
-            )
-        if (self.folder / reader.STUDY).exists():
-            stored = reader.study(self.folder)
-            for warning in stored.warnings:
-                raise UsageError(f"{self.folder / warning}; mend it, or choose another --output")
-            for difference in _differences(completed(stored.table), study):
-                raise UsageError(
-                    f"{self.folder}: holds the results of a study that differs in {difference}; "
-                    "choose another --output"
-                )
-        elif contents.lines or contents.unknown:
-            raise UsageError(
-                f"{self.folder}: {reader.STUDY} is missing beside {reader.RUNS}; choose another --output"
-            )
-        if self.session:
-            try:
-                self.session, notes = opened(contents.stored, self.session, self._choice)
-            except UsageError as error:
-                raise UsageError(f"{self.folder}: {error}") from None
-            self.warnings += [f"{self.folder}: {one}" for one in notes]
+        contents, self.session, notes = goes_on(self.folder, study, completed, self.session, self._choice)
+        self.warnings += notes
         self._write(reader.STUDY, tomli_w.dumps(dict(study)).encode())
         if not (self.folder / reader.MACHINE).exists():
             self._write(reader.MACHINE, json.dumps(machine, indent=1, allow_nan=False).encode() + b"\n")

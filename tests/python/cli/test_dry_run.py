@@ -10,7 +10,7 @@ import socket
 from pathlib import Path
 
 import pytest
-from command_line import Command
+from command_line import Command, Result
 from killable_study import FAKE
 
 from taskgrain.cli.dry_run import show_plan
@@ -45,6 +45,30 @@ def test_refuses_what_the_measurement_refuses(
 ) -> None:
     result = taskgrain(*words, "--systems", systems, "--system", "fast", "--dry-run")
     assert (result.code, result.out) == (2, "") and said in result.err
+
+
+def test_says_of_the_folder_what_the_measurement_says(
+    taskgrain: Command, systems: Path, tmp_path: Path
+) -> None:
+    words = ("metg", "--systems", systems, "--max-rounds", "1", "--width", "4", "-o", tmp_path / "out")
+
+    def foretold(*more: str) -> Result:
+        return taskgrain(*words, *more, "--dry-run")
+
+    assert taskgrain(*words, "-q").code == 0
+    before = {file: file.read_bytes() for file in tmp_path.rglob("out/**/*") if file.is_file()}
+    assert (foretold().code, foretold().err) == (0, "")
+    for more, said in (
+        (("--threshold", "0.6"), "differs in threshold"),
+        (("-o", str(systems)), "is not allowed"),
+    ):
+        assert foretold(*more) == taskgrain(*words, *more) and said in foretold(*more).err
+    file = systems / "fast" / "system.toml"
+    file.write_text(file.read_text().replace("0.02", "0.03"))
+    assert foretold() == taskgrain(*words) and "holds results of other builds of fast" in foretold().err
+    assert "built again since the last call: fast; their earlier cells stay" in foretold("--keep-both").err
+    assert foretold("--keep-both", "-q").err == ""
+    assert before == {file: file.read_bytes() for file in tmp_path.rglob("out/**/*") if file.is_file()}
 
 
 def test_knows_budgets(taskgrain: Command, systems: Path, tmp_path: Path) -> None:
