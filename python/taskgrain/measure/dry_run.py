@@ -15,7 +15,7 @@ from taskgrain.measure.call import checked_cells, foretold, hosts_for
 from taskgrain.measure.experiments.experiment import CellSettings, Experiment
 from taskgrain.measure.experiments.rounds import LONGER, LONGER_ROUNDS
 from taskgrain.measure.experiments.table import experiment_named
-from taskgrain.measure.plan import cell_settings
+from taskgrain.measure.plan import BRACKET_RUNS, cell_settings, simulated_seconds
 from taskgrain.results.builds import Choice
 from taskgrain.study.study import Study
 from taskgrain.study.workload import Workload
@@ -24,11 +24,6 @@ from taskgrain.words.errors import UsageError
 _TASK = 1e-6
 """Seconds of a core that a task at the crossing is taken to last, between the 0.1 µs of a fast system and the
 10 µs of a slow one: where a study's steps or width leave no choice of how long a run lasts."""
-_SIMULATED_TASK = 1e-4
-"""Seconds of this machine, one core of which simulates nodes, for each of their tasks. With 16 bytes and
-three dependences they are 50 to 200 µs, more with many nodes or large outputs."""
-_BRACKET_RUNS = 3.0
-"""The bracket takes as long as so many runs at the crossing."""
 _OVERHEAD = 1.3
 """A study's time as a multiple of its runs': start-up, the reference, parking."""
 
@@ -59,7 +54,7 @@ def study(
         settings = cell_settings(study.settings, system.simulates_nodes)
         count = cell.workload.cores_of_all(len(cores))
         seconds = (
-            _simulated_seconds(cell.workload, experiment, settings)
+            simulated_seconds(cell.workload, experiment, settings)
             if system.simulates_nodes
             else cell_seconds(cell.workload, experiment, settings, count)
         )
@@ -134,11 +129,4 @@ def cell_seconds(
     if settings.slow(run) and not settings.steps:
         rounds += LONGER * len(LONGER_ROUNDS)
     repeats = 1 if settings.slow(run) else settings.repeats
-    return (_BRACKET_RUNS + rounds) * run * (repeats + settings.warmup) * _OVERHEAD
-
-
-def _simulated_seconds(workload: Workload, experiment: type[Experiment], settings: CellSettings) -> float:
-    """A guess of a simulated cell's time: a round is simulated once."""
-    tasks = workload.tasks(settings.steps or settings.min_steps)
-    tasks = tasks if settings.steps else max(tasks, settings.max_tasks)
-    return (_BRACKET_RUNS + experiment.ROUND_WORK) * tasks * _SIMULATED_TASK
+    return (BRACKET_RUNS + rounds) * run * (repeats + settings.warmup) * _OVERHEAD

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from taskgrain.measure.budget import Budget
-from taskgrain.measure.plan import Plan
+from taskgrain.measure.plan import Plan, simulated_seconds
 from taskgrain.measure.progress import Progress
 from taskgrain.measure.record import CellState, Record
 from taskgrain.study.workload import Workload
@@ -62,7 +62,15 @@ class Schedule:
         states = self._record.cells.values()
         run_seconds = sum(one.run_seconds for one in states)
         pace = sum(one.spent for one in states) / run_seconds if run_seconds else 1.0
-        left = sum(one.expected_seconds_left(pace) for one in states)
-        left = min(left, self._budget.left())
+        left = min(sum(self._seconds_left(one, pace) for one in states), self._budget.left())
         done = sum(one.done for one in states)
         return Progress(done, len(states), self._budget.elapsed(), left, current.cell.name)
+
+    def _seconds_left(self, state: CellState, pace: float) -> float:
+        """A guess; that of simulated nodes rests on their tasks, as each run takes its seconds only once."""
+        if state.done or not self._plan.systems[state.cell.system].simulates_nodes:
+            return state.expected_seconds_left(pace)
+        made, settings = type(state.experiment), state.experiment.settings
+        if not state.experiment.preparing and state.experiment.rounds:
+            return 0.0
+        return max(simulated_seconds(state.cell.workload, made, settings) - state.spent, 0.0)

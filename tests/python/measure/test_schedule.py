@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from taskgrain.drive.answers import DriverError
+from taskgrain.drive.system import System
 from taskgrain.measure.budget import Budget
 from taskgrain.measure.driver import Driver
 from taskgrain.measure.experiments.experiment import CellSettings, Experiment
 from taskgrain.measure.experiments.metg import MetgSearch
-from taskgrain.measure.plan import Plan
+from taskgrain.measure.plan import Plan, simulated_seconds
 from taskgrain.measure.record import CellState, Record
 from taskgrain.measure.schedule import Schedule
 from taskgrain.study.settings import Settings
@@ -33,11 +36,12 @@ def nobody(name: str) -> Driver:
 
 
 class World:
-    def __init__(self, budget: float = 0.0) -> None:
+    def __init__(self, budget: float = 0.0, command: str = "x") -> None:
         self.now = 100.0
         cells = [Cell(system, one) for one in WORKLOADS for system in ("a", "b")]
         settings = Settings(cores=2, budget=budget)
-        plan = Plan(cells, {}, settings, nobody, clock=lambda: self.now)
+        systems = {name: System(name, Path(), name, command=(command,), simulated=True) for name in "ab"}
+        plan = Plan(cells, systems, settings, nobody, clock=lambda: self.now)
 
         def experiment(_: Cell) -> Experiment:
             return Standing(CellSettings.of(settings))
@@ -107,3 +111,17 @@ def test_where_a_study_stands() -> None:
     progress = world.schedule.progress(world.states[1])
     assert (progress.done, progress.cells, progress.seconds) == (1, 4, 30.0)
     assert progress.current == "b/fft/width=4" and 0.0 < progress.seconds_left <= 10.0
+
+
+def test_simulated_nodes_have_left_what_their_tasks_take_until_a_round_is_simulated() -> None:
+    world = World(command="x{nodes}")
+    left = [world.schedule.progress(world.states[0]).seconds_left]
+    world.states[0].spent = left[0] / 8
+    left.append(world.schedule.progress(world.states[0]).seconds_left)
+    world.at(1, 1.0, 1.0, 1.0, 1.0)
+    assert left[0] == pytest.approx(
+        4 * simulated_seconds(WORKLOADS[0], MetgSearch, CellSettings.of(Settings()))
+    )
+    assert left[1] == pytest.approx(left[0] * 7 / 8)
+    assert world.schedule.progress(world.states[0]).seconds_left == 0.0
+    assert world.schedule.progress(world.states[0]).share < 1.0
