@@ -77,7 +77,7 @@ def error_of(cells: Sequence[Cell]) -> str:
     """What the intervals of simulated cells are."""
     error = max(one.simulation_error for one in cells if one.simulated)
     if error == 1.0:
-        return "Nobody has compared the simulation with a machine, so that its error is not known."
+        return "The results do not say how far the simulation is from a machine."
     return (
         "Intervals of what is simulated are the simulation's own error, a factor of "
         f"{error:g} on two hosts, and no confidence intervals."

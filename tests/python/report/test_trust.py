@@ -109,4 +109,4 @@ def test_no_machine_is_called_quiet_where_all_is_simulated() -> None:
     found = check(simulated, "Machine")
     assert (found.level, found.said) == ("look", "None was measured: the cells are simulated.")
     said = [check(one, "Intervals").said for one in (simulated, results(measured("a", 1e-6)))]
-    assert ["Nobody has compared the simulation" in one for one in said] == [True, False]
+    assert ["do not say how far the simulation is" in one for one in said] == [True, False]
