@@ -8,13 +8,12 @@ namespace taskgrain::rt::detail {
 
 namespace {
 
-constexpr const char* other_tasks = "; all ranks give a sequence the same tasks, in one order";
+constexpr const char* was_given = " was given other tasks, or data of other sizes, than rank ";
+constexpr const char* the_same = "; all ranks give a sequence the same tasks, in one order, on data of the same sizes";
 
 void fail(Messages& messages) {
   const int before = (messages.rank() + messages.ranks() - 1) % messages.ranks();
-  messages.fail(("rank " + std::to_string(messages.rank()) + " was given other tasks than rank " +
-                 std::to_string(before) + other_tasks)
-                    .c_str());
+  messages.fail(("rank " + std::to_string(messages.rank()) + was_given + std::to_string(before) + the_same).c_str());
 }
 
 }  // namespace
@@ -154,8 +153,7 @@ void AcrossRanks::note(const DataRegistry& registry, std::span<const Access> acc
 void AcrossRanks::agree(const std::string& what) {
   const auto all = communicator_.all_gather(hash_);
   for (std::size_t rank = 1; rank < all.size(); ++rank)
-    if (all[rank] != all[0])
-      throw_usage({what, ": rank ", std::to_string(rank), " was given other tasks than rank 0", other_tasks});
+    if (all[rank] != all[0]) throw_usage({what, ": rank ", std::to_string(rank), was_given, "0", the_same});
 }
 
 std::function<void()> AcrossRanks::function(const Transfer& transfer, std::vector<std::shared_ptr<void>> owners,
@@ -174,8 +172,7 @@ std::function<void()> AcrossRanks::function(const Transfer& transfer, std::vecto
   const auto arrived = [transfer, owners = std::move(owners), ended = std::move(ended), hash = hash_](
                            std::uint64_t theirs, std::span<const std::byte> bytes) {
     if (theirs != hash || bytes.size() != transfer.bytes())
-      throw_usage({"rank ", std::to_string(transfer.from), " was given other tasks than rank ",
-                   std::to_string(transfer.to), other_tasks});
+      throw_usage({"rank ", std::to_string(transfer.from), was_given, std::to_string(transfer.to), the_same});
     transfer.unpack(bytes.data());
     ended();
   };

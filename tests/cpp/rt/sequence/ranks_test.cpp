@@ -3,10 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -269,27 +271,27 @@ TEST(SequenceAcrossRanks, FailsTogether) {
     });
 }
 
-/// In a loop, and where each takes itself, or the other, for the one that has the data.
+/// In a loop, where each takes itself, or the other, for the one that has the data, and where only sizes differ.
 TEST(SequenceAcrossRanks, FindsThatARankWasGivenOtherTasks) {
-  for (const int way : {0, 1, 2})
+  for (const int way : {0, 1, 2, 3})
     on_ranks(2, [way](int rank) {
       Communicator comm;
       Runtime runtime(with(comm));
-      int value = 0;
+      std::array<int, 2> values{};
       Sequence sequence(runtime, comm);
-      const Data data = sequence.data(value, {.rank = 1});
+      const Data data = sequence.data(std::span(values).first(way == 3 && rank == 1 ? 2 : 1), {.rank = 1});
       const auto step = [&] {
-        sequence.task({read_write(data)}, [&] { ++value; }, {.rank = way == 1 ? rank : 1 - rank});
+        sequence.task({read_write(data)}, [&] { ++values[0]; }, {.rank = way == 3 ? 1 : way == 1 ? rank : 1 - rank});
       };
       try {
         if (way == 0) sequence.loop(3, step);
         step();
-        sequence.task({read(data)}, [] {}, {.rank = rank});
+        sequence.task({read(data)}, [] {}, {.rank = way == 3 ? 0 : rank});
         sequence.wait(data);
         runtime.wait();  // until what the ranks have told each other has come
         ADD_FAILURE() << "it is not found";
       } catch (const std::exception& error) {
-        EXPECT_THAT(error.what(), HasSubstr("was given other tasks than rank"));
+        EXPECT_THAT(error.what(), HasSubstr("was given other tasks, or data of other sizes, than rank"));
       }
     });
 }
