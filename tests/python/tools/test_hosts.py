@@ -54,6 +54,26 @@ def test_all_hosts_end_with_the_program(number: signal.Signals, tmp_path: Path) 
     wait_until(lambda: not having(mark))
 
 
+@pytest.mark.parametrize(
+    ("command", "code", "said"),
+    [
+        ("echo; ssh h2 sleep 600", 130, "\nhosts: interrupted; the hosts are gone\n"),
+        ('trap "ssh h2 hostname; exit 5" INT; echo; sleep 600; true', 5, "\nh2\n"),
+    ],
+)
+def test_ctrl_c_goes_to_the_command_which_still_has_its_hosts(command: str, code: int, said: str) -> None:
+    on_hosts(2, "true")
+    words = [sys.executable, str(HOSTS), "2", "--", "sh", "-c", command]
+    with subprocess.Popen(
+        words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, process_group=0
+    ) as running:
+        assert running.stdout is not None
+        first = running.stdout.readline()
+        os.killpg(running.pid, signal.SIGINT)  # as a terminal does
+        assert first + running.stdout.read() == said
+    assert running.returncode == code
+
+
 def having(mark: bytes) -> list[str]:
     """The processes with this in their environment."""
     found = []
