@@ -25,13 +25,22 @@ def positive(text: str) -> float:
     return value
 
 
-def numbers(text: str) -> list[float]:
+def numbers(low: int, high: int, *, whole: bool = False) -> Callable[[str], list[float]]:
     """Numbers with commas between, whole ones as such."""
-    try:
-        found = [float(word) for word in text.split(",")]
-    except ValueError:
-        raise ArgumentTypeError(f"'{text}' is not allowed; allowed: numbers, with commas") from None
-    return [int(one) if one.is_integer() else one for one in found]
+
+    def read(text: str) -> list[float]:
+        try:
+            found = [float(word) for word in text.split(",")]
+        except ValueError:
+            found = [math.nan]
+        if not all(low <= one <= high and (one.is_integer() or not whole) for one in found):
+            kind = "whole numbers" if whole else "numbers"
+            raise ArgumentTypeError(
+                f"'{text}' is not allowed; allowed: {kind} from {low} to {high}, with commas"
+            )
+        return [int(one) if one.is_integer() else one for one in found]
+
+    return read
 
 
 def names(allowed: Iterable[str], between: str = ",") -> Callable[[str], list[str]]:

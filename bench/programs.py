@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import altair as alt
-from arguments import count, names, numbers
+from arguments import count, names
 from rich.console import Console
 from suites import SUITES, Entry, Suite, Table
 
@@ -236,18 +236,16 @@ def parse(words: list[str]) -> argparse.Namespace:
         one.add_argument("--cores", type=count, default=len(os.sched_getaffinity(0)))
         one.add_argument("--timeout", type=count, default=120, help="seconds for one run")
         one.add_argument("--build", type=Path, help="the build folder, if all is built already")
-        for flag, default in suite.flags.items():
-            one.add_argument(f"--{flag}", type=numbers, default=default, help="with commas")
+        for name, flag in suite.flags.items():
+            one.add_argument(f"--{name}", type=flag.read, default=flag.default, help="with commas")
     return parser.parse_args(words)
 
 
-def built(suite: Suite) -> Path:
-    """The build folder, with the suite's programs."""
+def build(suite: Suite) -> None:
     for words in (["--preset", suite.preset], ["--build", "--preset", suite.target]):
         done = subprocess.run(["cmake", *words], cwd=ROOT, capture_output=True, text=True)
         if done.returncode != 0:
             sys.exit(f"cmake {' '.join(words)} failed:\n{done.stdout}\n{done.stderr}")
-    return ROOT / "build" / suite.preset
 
 
 def refused(why: str) -> int:
@@ -258,7 +256,7 @@ def refused(why: str) -> int:
 def main(words: list[str]) -> int:
     options = parse(words)
     suite, out = SUITES[options.suite], printer()
-    options.build = options.build or built(suite)
+    own, options.build = options.build, options.build or ROOT / "build" / suite.preset
     try:
         tables = suite.tables(options)
     except ValueError as error:
@@ -270,11 +268,13 @@ def main(words: list[str]) -> int:
         return refused(f"folder: {options.folder}: cannot be made: {error.strerror}")
     if lines_file.exists():
         return refused(f"folder: {options.folder} has results of {options.suite}; give another")
+    if not own:
+        build(suite)
     titles: dict[Command, str] = {}
     absent: dict[str, str] = {}
     for entry in (one for table in tables for one in table.entries):
-        own = [Path(word) for word in entry.command if word.startswith(str(options.build))]
-        if missing := [one for one in own if not one.exists()]:
+        programs = [Path(word) for word in entry.command if word.startswith(str(options.build))]
+        if missing := [one for one in programs if not one.exists()]:
             absent[entry.system] = f"there is no {missing[0].name}; apps/README.md says what it needs"
         else:
             titles.setdefault(entry.command, entry.system)

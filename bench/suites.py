@@ -6,9 +6,13 @@ A system is a command with the flags that it always gets. `{build}`, `{ranks}`, 
 
 from __future__ import annotations
 
+import math
 from argparse import Namespace
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
+
+from arguments import numbers
 
 from taskgrain.machine.topology import choose_cores
 
@@ -45,6 +49,13 @@ class Shape(NamedTuple):
         return f"{counted(self.ranks, 'rank')} × {self.threads}"
 
 
+class Flag(NamedTuple):
+    """Numbers that the command line may replace."""
+
+    default: str
+    read: Callable[[str], list[float]]
+
+
 class Suite(NamedTuple):
     """Programs that are measured together."""
 
@@ -52,8 +63,7 @@ class Suite(NamedTuple):
     tables: Callable[[Namespace], list[Table]]
     also: str
     """What the programs print beside their time."""
-    flags: Mapping[str, str]
-    """Numbers that the command line may replace."""
+    flags: Mapping[str, Flag]
     preset: str = "release"
     target: str = "apps"
 
@@ -66,6 +76,7 @@ STARPU = f"env OMPI_MCA_mpi_yield_when_idle=1 {MPI}"
 BOUND = "env OMP_PROC_BIND=true OMP_PLACES=cores {build}/"
 OVERHEAD_SECONDS = 0.1
 """Of each core, in a run of tasks without dependences."""
+GRID_ROWS = 32
 
 
 def counted(number: int, noun: str) -> str:
@@ -140,7 +151,7 @@ def overhead(o: Namespace) -> list[Table]:
         for panel, shape in shapes
         for spin in spins
     ]
-    grid = {"spin": least, "graph": "grid", "rows": 32, "columns": 400}
+    grid = {"spin": least, "graph": "grid", "rows": GRID_ROWS, "columns": 400}
     many = [(panel, n, shape, grid | {"dependences": n}) for panel, shape in shapes for n in o.dependences]
     knows = [one for one in o.systems if one in ("taskgrain", "StarPU, task", "StarPU, STF")]
     title = f"overhead: tasks of {least:g} µs in a grid with many dependences"
@@ -179,10 +190,11 @@ def messages(o: Namespace) -> list[Table]:
     ]
 
 
-def steps(o: Namespace) -> list[Table]:
+def steps(least: Callable[[Namespace], float], o: Namespace) -> list[Table]:
     """Time of a step against the size, and strong scaling. Each rank, or each worker, has a block."""
-    if wrong := [one for one in o.sizes if not (one >= 1 and one == int(one))]:
-        raise ValueError(f"--sizes: {wrong[0]:g} is not allowed; allowed: integers from 1 on")
+    if min(o.sizes) < (low := math.ceil(least(o))):
+        given = f"--cores {o.cores} and --points {o.points[0]:g}"
+        raise ValueError(f"--sizes: {min(o.sizes)} is not allowed; allowed with {given}: {low} or more")
 
     def table(name: str, title: str, across: str, places: Iterable[tuple[float, int, int]]) -> Table:
         entries = []
@@ -201,8 +213,17 @@ def steps(o: Namespace) -> list[Table]:
     ]
 
 
-def of_steps(problem: str, dimensions: int, sizes: str, points: str, **others: str) -> Suite:
-    """A program that takes steps. A run has about so many `points`, in all its steps."""
+def of_steps(
+    problem: str,
+    dimensions: int,
+    default: str,
+    sizes: tuple[int, int],
+    least: Callable[[Namespace], float],
+    points: str,
+    **others: str,
+) -> Suite:
+    """A program that takes steps. A run has about so many `points`, in all its steps. The program allows
+    `sizes`, and from `least` on."""
     tasks = f"{{build}}/apps/{problem}-sequence --mode "
     systems = {
         "MPI": f"{MPI}{problem}-mpi",
@@ -211,11 +232,26 @@ def of_steps(problem: str, dimensions: int, sizes: str, points: str, **others: s
         "sequence, plain": f"{tasks}plain",
         **others,
     }
-    flags = {"sizes": sizes, "points": points, "dimensions": str(dimensions)}
-    return Suite(systems, steps, "tasks", flags)
+    flags = {
+        "sizes": Flag(default, whole(*sizes)),
+        "points": Flag(points, numbers(1, 10**9)),
+        "dimensions": Flag(str(dimensions), whole(1, 3)),
+    }
+    return Suite(systems, partial(steps, least), "tasks", flags)
 
 
-MATRICES = {"sizes": "512,1024,2048", "blocks": "32,64,128,256", "block": "128"}
+def least_of_cg(o: Namespace) -> float:
+    """A block has 128 rows or more, and there are at most 8 steps for each row (apps/cg/poisson.hpp)."""
+    return float(max(128 * (o.cores - 1) + 1, math.sqrt(o.points[0] / 8)))
+
+
+whole = partial(numbers, whole=True)
+ELEMENTS = whole(1, 2**20)
+MATRICES = {
+    "sizes": Flag("512,1024,2048", ELEMENTS),
+    "blocks": Flag("32,64,128,256", ELEMENTS),
+    "block": Flag("128", ELEMENTS),
+}
 MESSAGES = "{build}/bench/messages/taskgrain-messages-"
 PAIR = "{build}/src/rt/taskgrain-run -n 2 --cores {first},{second} " + MESSAGES + "taskgrain"
 PRODUCERS = ("taskgrain", "alone", "libgomp", "libomp", "onetbb")
@@ -236,7 +272,7 @@ SUITES = {
             "StarPU": f"{STARPU}cholesky-starpu",
             "ScaLAPACK": f"{MPI}cholesky-scalapack",
         },
-        matrices, "gflops", MATRICES | {"rhos": "1,1.25,1.5,1.75,2"},
+        matrices, "gflops", MATRICES | {"rhos": Flag("1,1.25,1.5,1.75,2", numbers(1, 2))},
     ),
     "overhead": Suite(
         {
@@ -246,17 +282,22 @@ SUITES = {
             "StarPU, task": "{build}/apps/overhead-starpu --insertion counted --interface task",
             "StarPU, STF": "{build}/apps/overhead-starpu --insertion counted --interface stf",
         },
-        overhead, "efficiency", {"spins": "1,10,100", "dependences": "1,4,16"},
+        overhead, "efficiency",
+        {"spins": Flag("1,10,100", numbers(0, 10**6)), "dependences": Flag("1,4,16", whole(1, GRID_ROWS))},
     ),
-    "stencil": of_steps("stencil", 2, "32,64,128,256,512,1024", "1e8"),
-    "aero": of_steps("aero", 3, "4,8,16,32", "4e5"),
+    "stencil": of_steps("stencil", 2, "32,64,128,256,512,1024", (5, 30000), lambda o: 2 * o.cores, "1e8"),
+    "aero": of_steps("aero", 3, "4,8,16,32", (4, 128), lambda o: o.cores, "4e5"),
     "cg": of_steps(
-        "cg", 1, "1000,3000,10000,30000,100000,300000,1000000,3000000", "8e6", PETSc=f"{MPI}cg-petsc"
+        "cg", 1, "1000,3000,10000,30000,100000,300000,1000000,3000000", (32, 500_000_000), least_of_cg, "8e6",
+        PETSc=f"{MPI}cg-petsc",
     ),
-    "hydro": of_steps("hydro", 2, "8,16,32,64,128,256,512", "1e6"),
+    "hydro": of_steps("hydro", 2, "8,16,32,64,128,256,512", (8, 2048), lambda o: o.cores, "1e6"),
     "producer": Suite(
         {name: f"{BOUND}bench/taskgrain-producer-{name}" for name in PRODUCERS},
-        producer, "stolen", {"turns": "0,300,1500,6000,30000,150000", "tasks": "100000"}, "bench", "bench",
+        producer, "stolen",
+        {"turns": Flag("0,300,1500,6000,30000,150000", whole(0, 10**9)),
+         "tasks": Flag("100000", whole(2, 10**9))},
+        "bench", "bench",
     ),
     "messages": Suite(
         {

@@ -60,8 +60,6 @@ def apps(tmp_path: Path) -> Path:
 
 
 def test_what_it_cannot_do_costs_no_results(apps: Path, tmp_path: Path) -> None:
-    sizes = run("stencil", tmp_path, "--sizes", "64,0")
-    assert (sizes.code, "--sizes: 0 is not allowed; allowed: integers from 1 on" in sizes.err) == (2, True)
     (tmp_path / "out").mkdir()
     kept = tmp_path / "out" / "overhead.jsonl"
     kept.write_text("before")
@@ -152,13 +150,40 @@ def test_an_interrupt_just_before_a_wait_is_not_missed() -> None:
     "words, field",
     [
         (["--rounds", "0"], "--rounds: '0' is not allowed; allowed: a whole number from 1"),
-        (["--blocks", "x"], "--blocks: 'x' is not allowed; allowed: numbers"),
+        (["--blocks", "x"], "--blocks: 'x' is not allowed; allowed: whole numbers from 1 to 1048576"),
+        (["--block", "0"], "--block: '0' is not allowed; allowed: whole numbers from 1 to 1048576"),
+        (["--sizes", "64,1.5"], "--sizes: '64,1.5' is not allowed; allowed: whole numbers from 1"),
         (["--systems", "MKL"], "--systems: 'MKL' is not allowed; allowed: taskgrain, 2D, large;"),
     ],
 )
 def test_names_what_is_wrong(tmp_path: Path, words: list[str], field: str) -> None:
     done = run("gemm", tmp_path, *words)
     assert done.code == 2
+    assert field in done.err
+
+
+@pytest.mark.parametrize(
+    "suite, words, field",
+    [
+        (
+            "cg",
+            ["--sizes", "1000,100"],
+            "100 is not allowed; allowed with --cores 2 and --points 8e+06: 1000 or more",
+        ),
+        ("cg", ["--sizes", "100", "--points", "1"], "with --cores 2 and --points 1: 129 or more"),
+        (
+            "stencil",
+            ["--sizes", "64,0"],
+            "--sizes: '64,0' is not allowed; allowed: whole numbers from 5 to 30000",
+        ),
+        ("aero", ["--sizes", "4", "--cores", "5"], "--cores 5 and --points 400000: 5 or more"),
+        ("overhead", ["--dependences", "33"], "whole numbers from 1 to 32"),
+        ("overhead", ["--spins", "nan"], "'nan' is not allowed; allowed: numbers from 0"),
+    ],
+)
+def test_refuses_sizes_before_anything_runs(tmp_path: Path, suite: str, words: list[str], field: str) -> None:
+    done = run(suite, tmp_path, "--cores", "2", *words)
+    assert (done.code, done.out, (tmp_path / "out").exists()) == (2, "", False)
     assert field in done.err
 
 
