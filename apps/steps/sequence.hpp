@@ -29,9 +29,26 @@ inline int home(const StepsOptions& options, int block) {
   return static_cast<int>(static_cast<std::int64_t>(block) * options.threads / options.blocks);
 }
 
+/// Whether this process is one of several, as of mpirun, of which each would solve the whole problem.
+inline bool one_of_several() {
+  try {
+    return rt::Communicator().ranks() > 1;
+  } catch (const rt::UsageError&) {
+    return true;
+  }
+}
+
 /// \returns the exit code
 template <typename S>
 int drive_sequence_steps(int argc, char** argv, const StepsProblem& problem, const char* system = "sequence") {
+  if (one_of_several()) {
+    const std::string name = problem.name;
+    std::cerr
+        << name << ": "
+        << taskgrain::InvalidSpec("processes", "several", "one, with --threads; " + name + "-mpi has ranks").what()
+        << std::endl;
+    return 2;
+  }
   return drive_steps<S>(argc, argv, problem, system, OneRank(), true);
 }
 
