@@ -207,7 +207,7 @@ def _systems(
         elif name in known or any(one.system == name for one in found):
             chosen.append(name)
         else:
-            raise InputError("--system", name, [*known, "all", "default"])
+            raise InputError("--system", name, [*known, "all", "default"], "taskgrain systems")
     return list(dict.fromkeys([*chosen, *(measured if names is None else [])]))
 
 

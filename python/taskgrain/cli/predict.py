@@ -122,7 +122,7 @@ def _chosen(here: Sequence[Cell], names: list[str] | None) -> list[Cell]:
     wished = split_names(names) if names else systems
     for name in wished:
         if name not in systems:
-            raise InputError("--system", name, ", ".join(systems))
+            raise InputError("--system", name, list(systems))
     found = [cell for cell in here if cell.system in wished and cell.ending is not Ending.FAILED]
     usable = [cell for cell in found if cell.points and cell.cores and cell.points_of_a_step]
     if not usable:

@@ -98,7 +98,7 @@ def _chosen(known: Mapping[str, System], names: list[str] | None, measured: bool
         if name in ("all", "default"):
             chosen |= {key: one for key, one in able.items() if name == "all" or one.default}
         elif name not in known:
-            raise InputError("--system", name, [*known, "all", "default"])
+            raise InputError("--system", name, [*known, "all", "default"], "taskgrain systems")
         elif name not in able:
             raise UsageError(
                 f"--system: {name}: {known[name].folder}/system.toml names no `sources` to count"

@@ -15,6 +15,7 @@ from taskgrain.study.field import flag
 from taskgrain.study.settings import SETTINGS
 from taskgrain.study.variables import suffix
 from taskgrain.words import numbers
+from taskgrain.words.errors import InputError
 
 
 def _schema(wished: bool) -> None:
@@ -34,7 +35,7 @@ def study(
         typer.Option("--schema", callback=_schema, is_eager=True, help="Print the JSON schema of studies."),
     ] = False,
     cores: Annotated[
-        Text, typer.Option("--cores", metavar="N", help="Cores to use, if the study has no `cores`.")
+        Text, typer.Option("--cores", metavar="N", help="Cores to use, if the study does not say so itself.")
     ] = None,
     nodes: Annotated[
         Text, typer.Option("--nodes", metavar="N", help="Measure only what is on so many nodes now.")
@@ -49,6 +50,10 @@ def study(
     systems = catalogue.discover(how.folders or [])
     made = studies.read(file, wished or len(choose_cores(0)), systems)
     own = made.settings.cores
+    everywhere = [one.cores for one in made.workloads]
+    said = own or (max(everywhere) if all(everywhere) else 0)
+    if said and wished not in (0, said):
+        raise InputError("--cores", wished, f"{said}, the most that {file} gives as `cores`")
     if how.budget is not None:
         seconds = numbers.seconds(how.budget, "--budget", above=False)
         made = replace(made, settings=replace(made.settings, budget=seconds))

@@ -135,7 +135,7 @@ def select(
         elif name in systems:
             chosen[name] = systems[name]
         else:
-            raise InputError(place, name, [*systems, "all", "default"])
+            raise InputError(place, name, [*systems, "all", "default"], "taskgrain systems")
     if not chosen:
         raise UsageError(f"{option}: no system can run here; `taskgrain systems` says what is missing")
     for one in chosen.values():

@@ -87,7 +87,7 @@ def _systems(
         if len(names) != 1:
             raise UsageError(f"{option}: {place} is a program; say with --system whose driver it is")
         if names[0] not in known:
-            raise InputError("--system", names[0], ", ".join(known))
+            raise InputError("--system", names[0], list(known))
         return {names[0]: _with_driver(known[names[0]], place, option)}
     folders = [place] if (place / "system.toml").exists() else []
     folders = folders or sorted(file.parent for file in place.glob("*/system.toml"))

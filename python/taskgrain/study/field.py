@@ -115,7 +115,7 @@ class Field:
                 listed = value if isinstance(value, list) else [value]
                 return ",".join(numbers.text(one, named) for one in listed)
             case "choice":
-                return numbers.text(value, named, self.choices)
+                return numbers.text(value, named, self.choices, "taskgrain run --help")
 
     def schema(self) -> dict[str, Any]:
         """Its JSON schema."""

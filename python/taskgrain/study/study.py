@@ -46,6 +46,7 @@ STUDY_KEYS = tuple(
     )
 )
 """All keys of a study."""
+_LISTER = "taskgrain study --schema"
 
 
 def workload(table: Mapping[str, Any], cores: int, named: Named) -> Workload:
@@ -206,7 +207,7 @@ def parse(given: Document, cores: int, known: Collection[str] | None = None) -> 
     rest = dict(given.table)
     for key in rest:
         if key not in STUDY_KEYS:
-            raise InputError(given.key(key), key, STUDY_KEYS)
+            raise InputError(given.key(key), key, STUDY_KEYS, _LISTER)
     title = numbers.text(rest.pop("title", ""), given.value("title"))
     _refuse_rivals({key: 0 for key in rest if key in SETTINGS | OLD_SETTINGS}, given.value)
     swept = _take_cores(rest, given)
@@ -224,7 +225,7 @@ def parse(given: Document, cores: int, known: Collection[str] | None = None) -> 
     ends = [variables.suffix(each) for each in env]
     for one in (system for rule in rules for system in rule.get("system", ())):
         if known is not None and not any(one.value in (name, name + end) for name in known for end in ends):
-            raise InputError(given.value(*one.keys), one.value, list(known))
+            raise InputError(given.value(*one.keys), one.value, list(known), "taskgrain systems")
     products = _products(rest, swept, given)
     count = sum(math.prod(map(len, one.values())) for _, one in products)
     if count > _MOST_WORKLOADS:
@@ -321,8 +322,12 @@ def _lists(table: object, at: Keys, allowed: Sequence[str], given: Document) -> 
         raise InputError(given.value(*at), table, "a table of " + ", ".join(allowed))
     found: _Lists = {}
     for key, value in table.items():
+        if key in STUDY_KEYS and key not in allowed and at[:1] != ("exclude",):
+            tables = {"defaults": "[defaults]", "workloads": "the first [[workloads]]"}
+            above = " and ".join(tables[one] for one in tables if one in given.table)
+            raise UsageError(f"{given.key(*at, key)}: {key} is a setting of the study: it goes above {above}")
         if key not in allowed:
-            raise InputError(given.key(*at, key), key, allowed)
+            raise InputError(given.key(*at, key), key, allowed, _LISTER)
         if value == []:
             raise InputError(given.value(*at, key), "[]", "at least one value")
         name = str(PLURALS.get(key, key))

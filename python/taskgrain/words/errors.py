@@ -14,6 +14,8 @@ EXIT_FAILED = 1
 EXIT_INTERRUPTED = 130
 _LONGEST = 200
 """Characters of a value that a message shows."""
+_LONGEST_LIST = 120
+"""Characters of a list of names that a message shows if a command shows it, too."""
 
 
 class TaskgrainError(Exception):
@@ -28,19 +30,22 @@ class TaskgrainError(Exception):
 class InputError(TaskgrainError, ValueError):
     """A bad input: names the field, the value and what is allowed. Exit code 2.
 
-    Where names are allowed, it asks whether one that is near to the value was meant.
+    Where names are allowed, it first asks whether one that is near to the value was meant.
     """
 
     exit_code = EXIT_INPUT
 
-    def __init__(self, field: str, value: object, allowed: str | Sequence[str]) -> None:
-        """`allowed` says it in words, or is the names that are allowed."""
+    def __init__(self, field: str, value: object, allowed: str | Sequence[str], lister: str = "") -> None:
+        """`allowed` says it in words, or is the names that are allowed; the command `lister` lists them."""
         asked = "" if isinstance(allowed, str) else question(value, allowed)
         allowed = allowed if isinstance(allowed, str) else ", ".join(allowed)
+        said = f". {asked} Allowed: {allowed}" if asked else f"; allowed: {allowed}"
+        if lister and len(allowed) > _LONGEST_LIST:
+            said = f". {asked} `{lister}` lists all" if asked else f"; `{lister}` lists what is allowed"
         shown = value if isinstance(value, str) and value.strip() and value.isprintable() else repr(value)
         if len(shown) > _LONGEST:
             shown = f"{shown[:_LONGEST]}..."
-        super().__init__(f"{field}: {shown} is not allowed; allowed: {allowed}{asked and f'. {asked}'}")
+        super().__init__(f"{field}: {shown} is not allowed{said}")
         self.field = field
         self.value = value
         self.allowed = allowed

@@ -110,12 +110,12 @@ def flag(value: object, field: str) -> bool:
     return value
 
 
-def text(value: object, field: str, allowed: Sequence[str] | None = None) -> str:
-    """Text of a file; one of `allowed` if given."""
+def text(value: object, field: str, allowed: Sequence[str] | None = None, lister: str = "") -> str:
+    """Text of a file; one of `allowed` if given, which the command `lister` lists."""
     if not isinstance(value, str) or not value.isprintable():
         raise InputError(field, value, "text")
     if allowed is not None and value not in allowed:
-        raise InputError(field, value, allowed)
+        raise InputError(field, value, allowed, lister)
     return value
 
 

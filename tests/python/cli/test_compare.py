@@ -101,7 +101,7 @@ def test_what_is_odd_about_a_folder_is_said_once(taskgrain: Command, folder: Pat
     [
         (("{r}",), "give two sides at least"),
         ((), "give two sides at least"),
-        (("{r}", "{r}@mpy"), "did you mean mpi?"),
+        (("{r}", "{r}@mpii"), "Did you mean mpi?"),
         (("{r}", "nowhere"), "SIDE: nowhere is not allowed; allowed: a results folder"),
     ],
 )

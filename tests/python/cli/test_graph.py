@@ -184,7 +184,7 @@ def test_a_field_that_the_pattern_does_not_use_is_a_warning() -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--pattern", "nope"), "pattern: nope is not allowed; allowed: trivial"),
+        (("--pattern", "nope"), "pattern: nope is not allowed; `taskgrain run --help` lists what is allowed"),
         (("--steps", "1.5"), "--steps: 1.5 is not allowed"),
         (("--pattern", "spread", "--radix", 5, "--width", 16, "--period", 5), "allowed: at most 4"),
         (("--steps", "1e4", "--format", "svg"), "at most 4096 tasks in a drawing"),

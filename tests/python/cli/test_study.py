@@ -132,7 +132,25 @@ def test_options_stand_in_for_what_the_study_does_not_say(
     study.write_text(study.read_text() + 'cores = 1\nbudget = "5m"\n')
     assert json.loads(taskgrain(*words).out)["budget"] == 300.0
     assert json.loads(taskgrain(*words, "--budget", "0").out)["budget"] is None
-    assert json.loads(taskgrain(*words, "--cores", "0").out)["cores"] == plan["cores"]
+    for same in ("0", "1"):
+        assert json.loads(taskgrain(*words, "--cores", same).out)["cores"] == plan["cores"]
+
+
+@pytest.mark.parametrize(
+    "cores", ["cores = [1, 2]", "[defaults]\ncores = [1, 2]", "[[workloads]]\ncores = 2\npattern = 'fft'"]
+)
+def test_a_study_with_cores_of_its_own_takes_no_others(
+    taskgrain: Command, systems: Path, tmp_path: Path, cores: str
+) -> None:
+    study = tmp_path / "s.toml"
+    patterns = "" if "workloads" in cores else "patterns = ['fft']\n"
+    study.write_text(f"systems = 'fast'\n{patterns}{cores}\n")
+    result = taskgrain("study", study, "--systems", systems, "--dry-run", "--cores", "4")
+    assert result.code == 2
+    assert f"--cores: 4 is not allowed; allowed: 2, the most that {study} gives as `cores`" in result.err
+    study.write_text(study.read_text() + "[[workloads]]\npattern = 'dom'\n")  # on all cores
+    result = taskgrain("study", study, "--systems", systems, "--dry-run", "--cores", "4")
+    assert ("the most that" in result.err) == ("workloads" not in cores)
 
 
 @pytest.mark.parametrize(

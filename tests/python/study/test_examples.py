@@ -117,10 +117,15 @@ STUDIES = sorted((ROOT / "studies").glob("*.toml"))
 PAPERS = sorted((ROOT / "studies/papers").glob("*.toml"))
 
 
+def with_cores(file: Path, cores: int) -> list[object]:
+    """The option, but for a study that says its `cores`."""
+    return [] if "cores" in tomllib.loads(file.read_text("utf-8")) else ["--cores", cores]
+
+
 @pytest.mark.parametrize("cores", [1, 2])
 @pytest.mark.parametrize("file", STUDIES, ids=lambda file: str(file.name))
 def test_the_repositorys_studies(systems: Path, file: Path, cores: int) -> None:
-    plan = dry_run(file, "--systems", systems, "--cores", cores)
+    plan = dry_run(file, "--systems", systems, *with_cores(file, cores))
     cells = {"default.toml": 2 * 3, "everything.toml": 2 * 4, "simulated.toml": 40 + 20}
     assert len(plan["cells"]) == cells[file.name]
     assert 0 < plan["seconds"] < 3600
@@ -152,7 +157,7 @@ def test_the_studies_of_the_papers(
 ) -> None:
     """Those of a node, too, which ask for more cores than there may be here."""
     monkeypatch.setattr("taskgrain.cli.study.choose_cores", lambda wished, **_: list(range(wished)))
-    plan = dry_run(file, "--systems", every_system, "--cores", cores)
+    plan = dry_run(file, "--systems", every_system, *with_cores(file, cores))
     assert plan["cells"]
     published = file.stem.endswith("-published")
     assert 0 < plan["seconds"] < plan["budget"]

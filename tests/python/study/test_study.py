@@ -277,8 +277,16 @@ FFT = 'patterns = ["fft"]\n'
         ),
         ("[[workloads]]\nwidth = 1", "s.toml:1:3: workloads[0].pattern: is missing"),
         (
+            '[[workloads]]\npattern = "fft"\nbudget = "60s"',
+            "s.toml:3:1: workloads[0].key: budget is a setting of the study: it goes above the first [[w",
+        ),
+        (
+            FFT + '[defaults]\nprecision = 0.1\n[[workloads]]\npattern = "dom"',
+            "s.toml:3:1: defaults.key: precision is a setting of the study: it goes above [defaults] and",
+        ),
+        (
             '[[workloads]]\npattern = "fft"\nwidht = 1',
-            "s.toml:3:1: workloads[0].key: widht is not allowed; allowed: pattern, like, width",
+            "s.toml:3:1: workloads[0].key: widht is not allowed. Did you mean width",
         ),
         ('radix = 3\n[[workloads]]\npattern = "fft"', "s.toml:1:9: radix: needs `patterns` beside it"),
         (FFT + "[defaults]\nwidht = 3", "s.toml:3:1: defaults.key: widht is not allowed"),
@@ -448,7 +456,7 @@ def test_neighbours_are_others_than_the_point_itself() -> None:
     ],
 )
 def test_what_may_be_meant_is_asked(text: str, asked: str) -> None:
-    with pytest.raises(InputError, match=rf"Did you mean .*{asked}.*\?$"):
+    with pytest.raises(InputError, match=rf"is not allowed\. Did you mean .*{asked}.*\? "):
         checked_experiment(study(text))
 
 

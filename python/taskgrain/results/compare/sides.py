@@ -6,7 +6,6 @@ each folder may stand the names of one of its systems, sessions and builds, each
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -68,7 +67,7 @@ def sides(words: Sequence[str], systems: Sequence[str] = (), read: Open = opened
         known = list(dict.fromkeys(one.system for each in found for one in each.measurements))
         for name in systems:
             if name not in known:
-                raise _unknown("--system", name, known)
+                raise InputError("--system", name, known)
         found = [
             Side(
                 each.label,
@@ -172,7 +171,7 @@ def _picked(part: str, folder: Folder, picks: Sequence[str]) -> tuple[str | None
         meant += [("build", one) for one in _starting(builds, pick)]
         if not meant:
             shown = [*systems, *folder.sessions, *(one[:_SHOWN] for one in builds)]
-            raise _unknown(part, pick, shown)
+            raise InputError(part, pick, shown)
         if len(meant) > 1:
             which = ", ".join(f"{kind} {one}" for kind, one in meant)
             raise UsageError(f"{part}: {pick} may be {which}; give more digits")
@@ -188,9 +187,3 @@ def _starting(names: Iterable[str], pick: str) -> list[str]:
     if pick in every:
         return [pick]
     return [one for one in every if len(pick) >= _LEAST and one.startswith(pick)]
-
-
-def _unknown(field: str, name: str, allowed: Sequence[str]) -> InputError:
-    close = difflib.get_close_matches(name, allowed, 1)
-    meant = f" (did you mean {close[0]}?)" if close else ""
-    return InputError(field, name, ", ".join(allowed) + meant)

@@ -102,15 +102,18 @@ def test_systems_leave_out_the_others(folder: Path) -> None:
         (["{r}"], ["mpi"], "two systems of"),
         (["{r}", "{r}x"], [], "x is not allowed; allowed: a results folder, or FOLDER@NAME"),
         (["{r}", "{tmp}"], [], "runs.jsonl"),
-        (["{r}", "{r}@limmit"], [], "limmit is not allowed; allowed: mpi, limit, 5e551011"),
-        (["{r}", "{r}@limmit"], [], "did you mean limit?"),
+        (
+            ["{r}", "{r}@limmit"],
+            [],
+            "limmit is not allowed. Did you mean limit? Allowed: mpi, limit, 5e551011",
+        ),
         (["{r}", "{r}@5e55"], [], "5e55 may be session 5e551011, session 5e552022; give more digits"),
         (["{r}", "{r}@aaa"], [], "aaa is not allowed"),
         (["{r}", "{r}@mpi@limit"], [], "names two of a kind, the systems mpi and limit"),
         (["{r}", "{r}@limit@aaaa1111"], [], "aaaa1111 is not allowed"),
         (["{r}", "{r}@limit@5e552022"], [], "has no cells"),
         (["{r}", "{r},"], [], "SIDE: "),
-        (["{r}", "{r}"], ["mpj"], "--system: mpj is not allowed; allowed: limit, mpi (did you mean mpi?)"),
+        (["{r}", "{r}"], ["mpii"], "--system: mpii is not allowed. Did you mean mpi? Allowed: limit, mpi"),
     ],
 )
 def test_words_that_name_nothing(
