@@ -96,7 +96,10 @@ def test_figures_are_named(taskgrain: Command, folder: Path, tmp_path: Path) -> 
         (("--format", "svg"), "--format is for figures: give --figures DIR too"),
         (("--json", "--markdown"), "--markdown is for people, and --json for programs: give one of them"),
         (("no-such",), "RESULTS: no-such is not allowed; allowed: a results folder"),
-        (("FOLDER", "--workload", "fft"), "--workload: fft is not allowed; allowed: fft/width=16, dom"),
+        (
+            ("FOLDER", "--workload", "fft"),
+            "--workload: fft is not allowed. Did you mean fft/width=16? Allowed: fft/width=16, dom",
+        ),
     ],
 )
 def test_bad_input_is_named_and_ends_with_2(

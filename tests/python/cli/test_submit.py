@@ -55,7 +55,7 @@ def test_no_nodes_are_reserved_for_what_runs_on_one(taskgrain: Command, study: P
             'hosts = "a, b"',
             "hosts: a, b is not allowed; allowed: none, as a job has the hosts that Slurm gives it",
         ),
-        ('systems = ["mpj"]', "systems[0]: mpj is not allowed; allowed: "),
+        ('systems = ["mpj"]', "systems[0]: mpj is not allowed; "),
         ('systems = ["mpi", "mpi_simulated"]', "mpi_simulated is simulated, and mpi measured"),
         ('systems = ["dask"]', "systems: dask cannot run here: no Python module dask"),
         ("exclude = [{ system = 'mpi' }]", "the study has no cells; is everything excluded?"),

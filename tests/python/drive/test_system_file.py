@@ -57,7 +57,7 @@ def test_the_least_file(tmp_path: Path) -> None:
         ('[launch]\ncommand = ["{core}"]\n', "2:11: launch.command: {core} is not allowed"),
         (
             LEAST + "comand = 1\n",
-            "3:1: launch.key: comand is not allowed; allowed: command, ranks, workers, mpi, env,",
+            "3:1: launch.key: comand is not allowed. Did you mean command? Allowed: command, ranks,",
         ),
         (LEAST + 'reference = ["{there}/peak"]\n', "3:13: launch.reference: {there} is not allowed"),
         (LEAST + "patience = 0\n", "3:12: launch.patience: 0 is not allowed; allowed: an integer at least 1"),
