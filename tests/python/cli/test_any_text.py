@@ -113,7 +113,7 @@ def test_any_text_is_accepted_or_refused(
         name = option.strip("-").replace("-", "[-_]")
         assert re.search(rf"\b{name}\b", line) and line.isprintable(), line
         if "is not allowed" in line:
-            value = re.search(rf"{name}: (.*?) is not allowed; allowed: .", line)
+            value = re.search(rf"{name}: (.*?) is not allowed(; |\. Did you mean ).", line)
             assert value and shows(value[1].strip("'\""), text), line
 
     holds()

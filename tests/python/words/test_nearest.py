@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from taskgrain.words.errors import InputError
 from taskgrain.words.nearest import nearest, question
 
 PATTERNS = ["trivial", "no_comm", "stencil_1d", "stencil_1d_periodic", "stencil_2d", "dom", "tree", "fft"]
@@ -40,15 +39,3 @@ def test_the_question_names_them_in_a_sentence() -> None:
     asked = question("stencil", PATTERNS)
     assert asked == "Did you mean stencil_1d, stencil_2d or stencil_1d_periodic?"
     assert question("xyzzy", SYSTEMS) == ""
-
-
-def test_an_error_asks_first_and_names_the_command_for_a_long_list() -> None:
-    def said(value: str, names: tuple[str, ...] = SYSTEMS) -> str:
-        return str(InputError("--system", value, names, "taskgrain systems"))
-
-    many = (*SYSTEMS, *(f"other{k}" for k in range(20)))
-    begin = "--system: startpu is not allowed. Did you mean starpu?"
-    assert said("startpu") == f"{begin} Allowed: {', '.join(SYSTEMS)}"
-    assert said("startpu", many) == f"{begin} `taskgrain systems` lists all"
-    assert said("xyz") == f"--system: xyz is not allowed; allowed: {', '.join(SYSTEMS)}"
-    assert said("xyz", many) == "--system: xyz is not allowed; `taskgrain systems` lists what is allowed"
