@@ -170,11 +170,15 @@ def foretold(
 ) -> list[str]:
     """Returns what `measure` would say of its folder, or raises what it would, without measuring anything.
 
-    With several `hosts`, builds and machine are not compared: only agents on them would tell.
+    With several `hosts`, builds and machine are not compared: only agents on them would tell. Nor where the
+    reference is not built.
     """
-    facts = machine.facts(dict.fromkeys(name for one in systems for name in one.versions))
-    own = None if hosts else session(systems, cores, facts)
     check_folder(output)
+    own = None
+    if output.exists() and not hosts:
+        facts = machine.facts(dict.fromkeys(name for one in systems for name in one.versions))
+        with contextlib.suppress(UsageError):  # a dry run needs nothing that is built
+            own = session(systems, cores, facts)
     return goes_on(output, study.table(plain(systems), len(cores)), completed, own, other_builds)[2]
 
 
