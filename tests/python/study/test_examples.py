@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import tempfile
 import tomllib
 from itertools import pairwise
 from pathlib import Path
@@ -36,7 +37,8 @@ def systems(tmp_path: Path) -> Path:
 
 
 def dry_run(*words: object) -> dict[str, Any]:
-    done = called("study", *words, "--dry-run", "--json")
+    with tempfile.TemporaryDirectory() as empty:  # `results/` may have a study of that name
+        done = called("study", *words, "--dry-run", "--json", "--output", empty)
     assert (done.code, done.err) == (0, "")
     plan: dict[str, Any] = json.loads(done.out)
     return plan
