@@ -44,7 +44,7 @@ double median_seconds(rt::Sequence& sequence, const Call& call) {
 int main(int argc, char** argv) {
   const int blocks = argc > 1 ? std::atoi(argv[1]) : 4;
   if (argc > 2 || blocks < 1 || blocks > 4096) {
-    std::fprintf(stderr, "taskgrain-rank-sequences: BLOCKS is '%s', allowed are 1 to 4096\n", argv[1]);
+    std::fprintf(stderr, "taskgrain-rank-sequences: allowed is one argument at most, BLOCKS, from 1 to 4096\n");
     return 2;
   }
   rt::Communicator comm;

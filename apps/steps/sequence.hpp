@@ -29,24 +29,22 @@ inline int home(const StepsOptions& options, int block) {
   return static_cast<int>(static_cast<std::int64_t>(block) * options.threads / options.blocks);
 }
 
-/// Whether this process is one of several, as of mpirun, of which each would solve the whole problem.
-inline bool one_of_several() {
+/// Why this process cannot be alone, as one of several of mpirun, of which each would solve the whole problem; else empty.
+inline std::string not_alone(const std::string& name) {
   try {
-    return rt::Communicator().ranks() > 1;
-  } catch (const rt::UsageError&) {
-    return true;
+    if (rt::Communicator().ranks() == 1) return {};
+  } catch (const rt::UsageError& error) {  // several processes of another launcher, or a variable that is wrong
+    return error.what();
   }
+  return taskgrain::InvalidSpec("processes", "several", "one, with --threads; " + name + "-mpi has ranks").what();
 }
 
 /// \returns the exit code
 template <typename S>
 int drive_sequence_steps(int argc, char** argv, const StepsProblem& problem, const char* system = "sequence") {
-  if (one_of_several()) {
-    const std::string name = problem.name;
-    std::cerr
-        << name << ": "
-        << taskgrain::InvalidSpec("processes", "several", "one, with --threads; " + name + "-mpi has ranks").what()
-        << std::endl;
+  const std::string name = problem.name;
+  if (const std::string why = not_alone(name); !why.empty()) {
+    std::cerr << name << ": " << why << std::endl;
     return 2;
   }
   return drive_steps<S>(argc, argv, problem, system, OneRank(), true);

@@ -137,7 +137,7 @@ struct SequenceOptions {
   /// until there is room. A power of two.
   std::size_t window = 1024;
   /// Where tasks repeat themselves without a loop or a trace, what repeats itself is found and runs as a trace. It has at
-  /// most so many tasks; 0: nothing is sought. Tasks that look like the next repetition start when it is complete, or
+  /// most so many tasks, for each of which it takes 40 bytes or more; 0: there are no automatic traces. Tasks that look like the next repetition start when it is complete, or
   /// when the sequence waits. Not across ranks.
   std::size_t automatic_traces = 0;
 };

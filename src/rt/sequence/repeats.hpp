@@ -6,6 +6,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 namespace taskgrain::rt::detail {
@@ -15,8 +16,8 @@ inline std::uint64_t mixed(std::uint64_t hash, std::uint64_t more) noexcept {
   return hash ^ hash >> 29;
 }
 
-/// The period is the distance to the last task of the same hash. It lasts as long as each task is like the one a period
-/// before; the first that is not begins another. All of it takes a few nanoseconds a task, and no memory of the heap.
+/// The period is the distance to the last two tasks that had these hashes. It lasts as long as each task is like the one
+/// a period before; the first that is not begins another. All of it takes a few nanoseconds a task.
 ///   same = how many tasks in a row were like the ones a period before
 class Repeats {
  public:
@@ -25,16 +26,17 @@ class Repeats {
       : longest_(longest), hashes_(std::bit_ceil(longest)), last_(2 * hashes_.size()) {}
 
   void add(std::uint64_t hash) noexcept {
-    Seen& last = last_[hash & (last_.size() - 1)];
+    const std::uint64_t pair = mixed(std::exchange(before_, mixed(0, hash)), hash);  // not that of the two swapped
+    Seen& last = last_[pair & (last_.size() - 1)];
     if (period_ != 0 && hash == next()) {
       ++same_;
     } else {
-      const bool seen = last.hash == hash && last.end != 0 && given_ + 1 - last.end <= longest_;
+      const bool seen = last.pair == pair && last.end != 0 && given_ + 1 - last.end <= longest_;
       period_ = seen ? given_ + 1 - last.end : 0;
-      same_ = seen ? 1 : 0;
+      same_ = seen ? 2 : 0;
     }
     at(given_) = hash;
-    last = {hash, ++given_};
+    last = {pair, ++given_};
   }
   /// Of the task that comes, if it repeats itself. \pre there is a period
   std::uint64_t next() const noexcept { return hashes_[(given_ - period_) & (hashes_.size() - 1)]; }
@@ -52,14 +54,15 @@ class Repeats {
 
  private:
   struct Seen {
-    std::uint64_t hash = 0;
-    std::size_t end = 0;  // how many tasks were given with it; 0: none
+    std::uint64_t pair = 0;  // of a task and the one before it
+    std::size_t end = 0;     // how many tasks were given with it; 0: none
   };
   std::uint64_t& at(std::size_t number) noexcept { return hashes_[number & (hashes_.size() - 1)]; }
 
   const std::size_t longest_;
   std::vector<std::uint64_t> hashes_;  // of the last tasks
-  std::vector<Seen> last_;             // by hash; of two that meet, the later
+  std::vector<Seen> last_;             // by pair; of two that meet, the later
+  std::uint64_t before_ = 0;           // of the hash of the last task
   std::size_t given_ = 0, period_ = 0, same_ = 0;
   int doubt_ = 0;
 };

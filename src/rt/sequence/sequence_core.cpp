@@ -42,7 +42,8 @@ SequenceCore::~SequenceCore() {
   const auto quietly = [](const auto& call) {
     try {
       call();
-    } catch (...) {  // the flow prints what a task has thrown
+    } catch (const std::exception& error) {  // where the flow has thrown it, it prints it no more
+      Engine::print(message_of(error));
     }
   };
   quietly([this] {
@@ -198,11 +199,11 @@ TaskFunction& SequenceCore::begin(std::span<const Access> accesses, const Access
   check_no_task();
   if (failed_.load(std::memory_order_relaxed)) [[unlikely]]
     wait_for_flow();
+  if (!reductions_.empty()) {
+    check(accesses, also, options);
+    close_used(accesses, also);
+  }
   if (repeats_ && follows_) {
-    if (!reductions_.empty()) {
-      check(accesses, also, options);
-      close_used(accesses, also);
-    }
     std::uint64_t task = mixed(reinterpret_cast<std::uintptr_t>(event), static_cast<std::uint64_t>(options.worker));
     for (const Access& access : accesses) task = mixed(task, 8 * access.id + static_cast<std::uint64_t>(access.mode));
     if (also != nullptr) task = mixed(task, 8 * also->id + static_cast<std::uint64_t>(also->mode));
@@ -217,10 +218,6 @@ TaskFunction& SequenceCore::begin(std::span<const Access> accesses, const Access
     expect_no_more();
   }
   check(accesses, also, options);
-  if (!reductions_.empty()) {
-    close_used(accesses, also);
-    check(accesses, also, options);  // closing has given tasks
-  }
   const int rank = ranks_ ? place(also, options.rank) : 0;
   int worker = options.worker;
   if (worker < 0) worker = accesses_.empty() ? next_home() : home_of_written();
@@ -523,6 +520,7 @@ void SequenceCore::wait_for_flow() {
     try {
       flow_.wait();  // for what these have queued, which `run` drops
     } catch (...) {
+      if (!thrown) thrown = std::current_exception();  // a launch failed after the first wait
     }
     forget_all();
   }

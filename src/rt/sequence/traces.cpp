@@ -1,10 +1,9 @@
-/// Of a SequenceCore: loops and traces.
+/// Loops and traces of a SequenceCore.
 
 #include <algorithm>
 #include <utility>
 
 #include "sequence/sequence_core.hpp"
-#include "taskgrain/rt/detail/engine.hpp"
 
 namespace taskgrain::rt::detail {
 
@@ -48,7 +47,6 @@ std::shared_ptr<Body> SequenceCore::record(const std::vector<Traced>& known, con
   check_not_recording("a loop or a trace");
   close_reductions();
   end_automatic(true);
-  if (repeats_) repeats_->forget();
   reclaim();
   const Unfollowed unfollowed(follows_);
   begin_body(known);
@@ -66,8 +64,10 @@ std::shared_ptr<Body> SequenceCore::record(const std::vector<Traced>& known, con
 
 void SequenceCore::wait_for_room(std::size_t tasks) {
   const std::size_t most = std::max(window_.size(), 2 * tasks) - tasks;
+  const std::size_t until =
+      std::max(most - most / 4, std::min(most, tasks));  // a wait takes a while to begin and to end
   const auto in_bodies = [this] { return in_bodies_.load(std::memory_order_acquire); };
-  if (in_bodies() > most) wait_until([&] { return in_bodies() <= most - most / 4; });
+  if (in_bodies() > most) wait_until([&] { return in_bodies() <= until; });
 }
 
 void SequenceCore::follow(std::uint64_t task) {
@@ -82,6 +82,7 @@ void SequenceCore::follow(std::uint64_t task) {
 
 void SequenceCore::end_automatic(bool expected) {
   if (automatic_ == 0) return;
+  if (failed_.load(std::memory_order_relaxed)) return wait_for_flow();  // which drops it
   const std::shared_ptr<Body> body = end_body();
   if (body->tasks.empty()) return;
   repeats_->was(expected);
@@ -168,17 +169,18 @@ void SequenceCore::launch(std::shared_ptr<CompiledBody>& compiled, std::shared_p
     compiled = std::make_shared<CompiledBody>(runtime_, registry_, *body, name, communicator, at);
     ++statistics.compiled;
   }
-  if (ranks_ && body->results.empty()) ranks_->leave(compiled.get());  // results lie elsewhere each time
-  accesses_ = compiled->accesses(*body);
+  const std::shared_ptr<CompiledBody> graph = compiled;             // which a failure resets
+  if (ranks_ && body->results.empty()) ranks_->leave(graph.get());  // results lie elsewhere each time
+  accesses_ = graph->accesses(*body);
   give(before, body->owners);
   if (failed_.load(std::memory_order_relaxed)) [[unlikely]]
     wait_for_flow();
-  const std::vector<Access> accesses = compiled->accesses(*body);
+  const std::vector<Access> accesses = graph->accesses(*body);
   check(accesses, nullptr, {.name = name});
   TaskFunction& place = begin_here(home_of_written(), {.name = name});
   next_->launches = true;
   in_bodies_.fetch_add(body->tasks.size(), std::memory_order_relaxed);
-  const std::shared_ptr<TraceLaunch> given(new TraceLaunch{compiled, {}, {}});
+  const std::shared_ptr<TraceLaunch> given(new TraceLaunch{graph, {}, {}});
   given->bodies.push_back(std::move(body));
   place.emplace([this, &node = *next_, given, iterations] {
     std::vector<std::shared_ptr<Body>> bodies;
@@ -186,13 +188,13 @@ void SequenceCore::launch(std::shared_ptr<CompiledBody>& compiled, std::shared_p
       const std::lock_guard lock(given->mutex);
       bodies.swap(given->bodies);
     }
-    CompiledBody* const graph = given->compiled.get();
+    CompiledBody* const launched = given->compiled.get();
     const std::size_t tasks = bodies.size() * bodies.front()->tasks.size();
-    const Event done = graph->launch(std::move(bodies), iterations).done;
+    const Event done = launched->launch(std::move(bodies), iterations).done;
     launched_.fetch_add(1, std::memory_order_relaxed);
-    done.then([this, &node, graph, done, tasks] {
-      node.failure = graph->failure() ? graph->failure() : done.failure();
-      graph->release();
+    done.then([this, &node, launched, done, tasks] {
+      node.failure = launched->failure() ? launched->failure() : done.failure();
+      launched->release();
       in_bodies_.fetch_sub(tasks, std::memory_order_release);
       over(node);
     });
@@ -210,6 +212,8 @@ bool SequenceCore::join(const std::shared_ptr<CompiledBody>& compiled, const std
   if (!body->results.empty()) return false;  // which the task of the launch writes
   const std::lock_guard lock(last->mutex);
   if (last->bodies.empty() || last->bodies.size() == most_calls) return false;
+  // What is joined ends together: half a window, so that another launch is there meanwhile.
+  if (2 * (last->bodies.size() + 1) * body->tasks.size() > window_.size()) return false;
   in_bodies_.fetch_add(body->tasks.size(), std::memory_order_relaxed);
   last->bodies.push_back(body);
   return true;

@@ -139,6 +139,8 @@ class Engine {
   void release() noexcept;
   void hold(Handler& one) noexcept;
   void release(Handler& one) noexcept;
+  /// For failures that no wait will throw.
+  static void print(const char* message) noexcept;
 
  private:
   friend class Worker;
@@ -215,8 +217,6 @@ class Engine {
   void settle(Handler& handler);
   /// After a run: settles what has failed or is stuck, and throws it.
   void end_run();
-  /// For failures that no wait will throw.
-  static void print(const char* message) noexcept;
   static void print(const Failure& failure) noexcept;
   void print_unreported(const Handler* handler) noexcept;
   void drop_retired() noexcept;

@@ -51,6 +51,18 @@ TEST_P(SequenceOn, DoesWhatItsTasksDoOneAfterTheOther) {
         traced.wait();
         ASSERT_EQ(traced.memory, serial(program, 4, false)) << seed << " in a trace";
         EXPECT_EQ(traced.sequence().statistics().replayed, 3U) << seed;
+        Given between(runtime, &comm, program, 16);
+        random_programs::Memory expected;
+        for (std::size_t k = 0; k < 6; ++k) {
+          const std::size_t all = program.steps().size(), some = k % 2 == 0 ? 0 : (7 * k) % all;
+          between.sequence().trace(7, [&] { between.give(); });
+          between.give(some);
+          if (k == 3) between.wait(k % program.data());
+          run_serially(program, all, expected, 0);
+          run_serially(program, some, expected, 0);
+        }
+        between.wait();
+        ASSERT_EQ(between.memory, expected) << seed << " with tasks between calls of a trace";
         Given mixed(runtime, &comm, program, 8);
         mixed.give();
         mixed.sequence().trace(1, [&] { mixed.give(); });
@@ -91,6 +103,22 @@ TEST_P(SequenceOn, BringsResultsToTheRanksThatReadThem) {
     EXPECT_EQ(steps, 10);
     for (const Data& one : data) sequence.wait(one);
     for (int k = 0; k < comm.ranks(); ++k) EXPECT_EQ(of_rank[static_cast<std::size_t>(k)], 1023.0 + 10.0 * k) << k;
+  });
+}
+
+TEST(SequenceAcrossRanks, BringsToATraceWhatWasWrittenBeforeIt) {
+  on_ranks(2, [](int) {
+    Communicator comm;
+    Runtime runtime(with(comm));
+    int a = 0, b = 0;
+    Sequence sequence(runtime, comm);
+    const Data of_a = sequence.data(a, {.rank = 0}), of_b = sequence.data(b, {.rank = 1});
+    for (int n = 1; n < 7; ++n) {
+      if (n != 4) sequence.task({write(of_a)}, [&a, n] { a = 10 * n; });
+      sequence.trace(1, [&] { sequence.task({read(of_a), read_write(of_b)}, [&] { b += a; }); });
+    }
+    sequence.wait(of_b);
+    EXPECT_EQ(b, 10 + 20 + 30 + 30 + 50 + 60);
   });
 }
 

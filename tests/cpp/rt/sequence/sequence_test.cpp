@@ -347,14 +347,65 @@ TEST_F(RtSequence, TracesAreNoFurtherAheadThanAWindow) {
   Sequence sequence(runtime_, {.window = 64});
   std::vector<Data> tokens;
   for (int k = 0; k < 8; ++k) tokens.push_back(sequence.token());
-  for (int n = 0; n < 2000; ++n)
-    sequence.trace(1, [&] {
-      for (const Data& token : tokens) sequence.task({read_write(token)}, Counted());
-    });
+  const auto body = [&] {
+    for (const Data& token : tokens) sequence.task({read_write(token)}, Counted());
+  };
+  for (int n = 0; n < 2000; ++n) sequence.trace(1, body);
   sequence.wait();
   EXPECT_EQ(sequence.statistics().replayed, 1999U);
+  for (int n = 0; n < 2000; ++n) sequence.loop(2, body);
+  sequence.wait();
   EXPECT_LE(Counted::most, 64 + 3 * 8) << "a window, the first call, the one that gives, and what is moved";
   EXPECT_EQ(Counted::alive, 0);
+}
+
+TEST_F(RtSequence, AWaitTellsOfAFailureOfALoopOrATraceThatComesLate) {
+  int x = 0;
+  bool fails = false;
+  const Data of_x = sequence_.data(x, {.home = 1});
+  const auto body = [&] {
+    sequence_.task({read_write(of_x)}, [&x, fails] {
+      if (!fails) return static_cast<void>(++x);
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      throw std::runtime_error("no flux");
+    });
+  };
+  for (const bool in_a_loop : {false, true}) {
+    const auto call = [&] { in_a_loop ? sequence_.loop(1, body) : sequence_.trace(1, body); };
+    for (int n = 0; n < 10; ++n) {
+      fails = false;
+      call();
+      sequence_.wait();
+      fails = true;
+      EXPECT_THROW((call(), sequence_.wait()), TaskFailed);
+    }
+  }
+}
+
+TEST_F(RtSequence, TracesThatWaitForAFailureTakeNoRoomAfterIt) {
+  Sequence sequence(runtime_, {.window = 64});
+  const Data token = sequence.token();
+  int runs = 0;
+  const auto trace = [&] {
+    sequence.trace(1, [&] {
+      for (int k = 0; k < 16; ++k) sequence.task({read_write(token)}, [&runs] { ++runs; });
+    });
+  };
+  trace();
+  sequence.wait();
+  std::atomic<bool> go{false};
+  const auto fail = [&go] {
+    go.wait(false);
+    throw std::runtime_error("no flux");
+  };
+  sequence.task({write(token)}, fail, {.worker = 1});
+  for (int n = 0; n < 3; ++n) trace();
+  go = true;
+  go.notify_all();
+  EXPECT_THROW(sequence.wait(), TaskFailed);
+  for (int n = 0; n < 20; ++n) trace();
+  sequence.wait();
+  EXPECT_EQ(runs, 16 + 20 * 16);
 }
 
 TEST_F(RtSequence, ATaskOfAJoinedCallThatThrowsHasItsOwnName) {
