@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <random>
@@ -165,8 +166,15 @@ TEST_F(AutomaticTraces, HoldNothingBackOverAFailure) {
   for (int n = 0; n < 40; ++n) sequence_.task({read_write(of_x_[0])}, [this] { ++x_[0]; });
   sequence_.wait();
   bool ran = false;
-  sequence_.task({write(of_x_[1])}, [] { throw std::runtime_error("no flux"); });
+  std::atomic<bool> go{false};
+  const auto fail = [&go] {
+    go.wait(false);
+    throw std::runtime_error("no flux");
+  };
+  sequence_.task({write(of_x_[1])}, fail, {.worker = 1});
   for (int n = 0; n < 40; ++n) sequence_.task({read_write(of_x_[1])}, [&ran] { ran = true; });
+  go = true;
+  go.notify_all();
   EXPECT_THROW(runtime_.wait(), TaskFailed);
   sequence_.wait();
   EXPECT_FALSE(ran);
@@ -175,12 +183,17 @@ TEST_F(AutomaticTraces, HoldNothingBackOverAFailure) {
 TEST_F(AutomaticTraces, TellOfAFailureWhereNobodyWaits) {
   testing::internal::CaptureStderr();
   {
-    Sequence sequence(runtime_, {.window = 32, .automatic_traces = 64});
-    const Data token = sequence.token();
+    std::atomic<bool> go{false};
+    Sequence sequence(runtime_, {.window = 256, .automatic_traces = 64});
+    const Data token = sequence.token({.home = 1});
     for (int n = 0; n < 160; ++n)
-      sequence.task({read_write(token)}, [n] {
-        if (n == 126) throw std::runtime_error("no flux");
+      sequence.task({read_write(token)}, [n, &go] {
+        if (n != 126) return;
+        go.wait(false);
+        throw std::runtime_error("no flux");
       });
+    go = true;
+    go.notify_all();
   }
   EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("nobody waited for this"));
 }
