@@ -31,12 +31,13 @@ inline int home(const StepsOptions& options, int block) {
 
 /// Why this process cannot be alone, as one of several of mpirun, of which each would solve the whole problem; else empty.
 inline std::string not_alone(const std::string& name) {
+  const std::string refused =
+      taskgrain::InvalidSpec("processes", "several", "one, with --threads; " + name + "-mpi has ranks").what();
   try {
-    if (rt::Communicator().ranks() == 1) return {};
-  } catch (const rt::UsageError& error) {  // several processes of another launcher, or a variable that is wrong
-    return error.what();
+    return rt::Communicator().ranks() == 1 ? "" : refused;
+  } catch (const rt::UsageError& error) {  // of another launcher, or by a variable
+    return refused + ": " + error.what();
   }
-  return taskgrain::InvalidSpec("processes", "several", "one, with --threads; " + name + "-mpi has ranks").what();
 }
 
 /// \returns the exit code
