@@ -131,8 +131,8 @@ double graph_seconds(rt::Runtime& runtime, const Case& of, rt::Policy policy, in
 }
 
 /// The same in program order, with a piece of data for each task of two columns; `traced` as a loop, with its
-/// compilation, `replayed` with calls of `trace` for 16 columns each; `automatic` as traces that it finds by itself, and
-/// `missed` with a task that comes once after each 8 columns, so that for each trace that comes to its end one does not.
+/// compilation, `replayed` with calls of `trace` for 16 columns each; `automatic` as traces that it finds by itself,
+/// and `missed` with a task that comes once after each 8 columns, so that for each trace that ends well one does not.
 double sequence_seconds(rt::Runtime& runtime, const Case& of, int columns) {
   const bool misses = of.face == "missed";
   rt::Sequence sequence(runtime, {.automatic_traces = misses || of.face == "automatic" ? 1024U : 0U});

@@ -29,7 +29,7 @@ inline int home(const StepsOptions& options, int block) {
   return static_cast<int>(static_cast<std::int64_t>(block) * options.threads / options.blocks);
 }
 
-/// Why this process cannot be alone, as one of several of mpirun, of which each would solve the whole problem; else empty.
+/// Why this process cannot be alone: each of several of mpirun would solve the whole problem. Else empty.
 inline std::string not_alone(const std::string& name) {
   const std::string refused =
       taskgrain::InvalidSpec("processes", "several", "one, with --threads; " + name + "-mpi has ranks").what();

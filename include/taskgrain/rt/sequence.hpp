@@ -136,9 +136,9 @@ struct SequenceOptions {
   /// How many tasks may be given ahead of the oldest that has not ended. Where so many are, `task` runs tasks itself
   /// until there is room. A power of two.
   std::size_t window = 1024;
-  /// Where tasks repeat themselves without a loop or a trace, what repeats itself is found and runs as a trace. It has at
-  /// most so many tasks, for each of which it takes 40 bytes or more; 0: there are no automatic traces. Tasks that look like the next repetition start when it is complete, or
-  /// when the sequence waits. Not across ranks.
+  /// Where tasks repeat themselves without a loop or a trace, what repeats itself is found, and runs as a trace. It has
+  /// at most so many tasks, for each of which 40 bytes are kept, or more; 0: there are no automatic traces. Tasks that
+  /// look like the next repetition start when it is complete, or when the sequence waits. Not across ranks.
   std::size_t automatic_traces = 0;
 };
 

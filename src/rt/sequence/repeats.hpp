@@ -16,8 +16,8 @@ inline std::uint64_t mixed(std::uint64_t hash, std::uint64_t more) noexcept {
   return hash ^ hash >> 29;
 }
 
-/// The period is the distance to the last two tasks that had these hashes. It lasts as long as each task is like the one
-/// a period before; the first that is not begins another. All of it takes a few nanoseconds a task.
+/// The period is the distance to the last two tasks that had these hashes. It lasts as long as each task is like the
+/// one a period before; the first that is not begins another.
 ///   same = how many tasks in a row were like the ones a period before
 class Repeats {
  public:
