@@ -4,7 +4,8 @@
 ///
 /// A ring of BLOCKS (4) pieces of data a rank; in each step a task for each reads its piece and the one before it, and
 /// writes its piece of the other half. Tasks are empty. A line says what the thread that gives tasks takes of a
-/// processor, the median of the steps of the slowest rank: for a task of the program, and for a step. So ranks may share cores.
+/// processor, the median of the steps of the slowest rank: for a task of the program, and for a step. So ranks may
+/// share cores.
 
 #include <algorithm>
 #include <array>
