@@ -31,8 +31,12 @@ Messenger::Messenger(std::unique_ptr<Transport> transport, const CommunicatorOpt
       queued_(new std::atomic<std::size_t>[static_cast<std::size_t>(ranks())]()), termination_(rank(), ranks()),
       departures_(static_cast<std::size_t>(ranks())) {
   try {
-    if (transport_ != nullptr) transport_->count_queued_in(queued_.get());
-    if (transport_ != nullptr) transport_->watch(*this);
+    if (transport_ != nullptr) {
+      std::vector<std::atomic<std::size_t>*> by_rank;
+      for (int other = 0; other < ranks(); ++other) by_rank.push_back(&queued_[static_cast<std::size_t>(other)]);
+      transport_->count_queued_in(std::move(by_rank));
+      transport_->watch(*this);
+    }
     if (has_progress_thread_)
       progress_ = std::thread([this] {
         for (int spins = 0; !stop_.load(std::memory_order_relaxed); ++spins) {

@@ -40,6 +40,7 @@ class Arena final : public SharedMemory {
     return static_cast<std::size_t>(piece - memory_.data());
   }
   std::byte* at(int rank, std::size_t offset) const noexcept override { return segment_.arena(rank).data() + offset; }
+  bool shared_with(int /*rank*/) const noexcept override { return true; }
   /// The offset of bytes in the arena; SIZE_MAX if they do not lie in it.
   std::size_t find(std::span<const std::byte> bytes) const noexcept {
     const auto begin = reinterpret_cast<std::uintptr_t>(memory_.data()),

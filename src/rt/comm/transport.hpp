@@ -1,7 +1,7 @@
 #pragma once
 
-/// Transport: packets from one rank to another, through shared memory of one host (SharedTransport) or MPI
-/// (MpiTransport).
+/// Transport: packets from one rank to another, through shared memory of one host (SharedTransport), by MPI
+/// (MpiTransport), or by one or the other (HostsTransport).
 ///
 /// A small packet is copied. The body of a large packet is not: the sender keeps it unchanged until `reusable(token)`.
 
@@ -12,6 +12,8 @@
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "taskgrain/rt/detail/messages.hpp"
 
@@ -86,11 +88,11 @@ class Transport {
   virtual void use(std::span<const int> /*processors*/, int /*workers*/) noexcept {}
   /// Whether the ranks that share processors with this one have, together, more workers than processors.
   virtual bool oversubscribed() const noexcept { return false; }
-  /// Memory that all ranks share; null if they share none.
+  /// Memory that this rank shares with others; null if there is none.
   virtual SharedMemory* shared_memory() noexcept { return nullptr; }
 
   /// Sets the counters of bytes that wait in memory of this rank, by receiving rank.
-  void count_queued_in(std::atomic<std::size_t>* by_rank) noexcept { queued_ = by_rank; }
+  virtual void count_queued_in(std::vector<std::atomic<std::size_t>*> by_rank) { queued_ = std::move(by_rank); }
   /// Begins to call Receiver::lost, where the transport can notice it outside a poll. \throws std::system_error
   virtual void watch(Receiver&) {}
   /// As the functions of Messages.
@@ -117,14 +119,14 @@ class Transport {
 
  protected:
   void count_queued(int to, std::size_t bytes) noexcept {
-    if (queued_ != nullptr) queued_[to].fetch_add(bytes, std::memory_order_relaxed);
+    if (!queued_.empty()) queued_[static_cast<std::size_t>(to)]->fetch_add(bytes, std::memory_order_relaxed);
   }
   void count_sent(int to, std::size_t bytes) noexcept {
-    if (queued_ != nullptr) queued_[to].fetch_sub(bytes, std::memory_order_relaxed);
+    if (!queued_.empty()) queued_[static_cast<std::size_t>(to)]->fetch_sub(bytes, std::memory_order_relaxed);
   }
 
  private:
-  std::atomic<std::size_t>* queued_ = nullptr;
+  std::vector<std::atomic<std::size_t>*> queued_;
 };
 
 }  // namespace taskgrain::rt::detail

@@ -25,7 +25,7 @@ class EdgeReceiver {
 
   /// Makes the windows (rank_edges_compiler.cpp).
   /// \param groups  from each rank, the description of the groups that it sends (EdgeSender::describe_groups)
-  /// \param tags    the first of the persistent messages; 0 with shared memory
+  /// \param tags    the first of the persistent messages; 0 where all ranks share memory
   /// \returns for each rank, the offsets to which it writes
   Messages::Gathered make_windows(const Compiler& graph, const InOrderPrograms& programs,
                                   const Messages::Gathered& groups, int tags);
@@ -87,7 +87,6 @@ class EdgeReceiver {
 
   Messages& ranks_;
   EdgeEndpoint& endpoint_;
-  const bool shared_;                  // the ranks share memory
   const std::uint32_t first_receive_;  // the channel of the first receive
   std::vector<ReceiveSlot> slots_;     // by receive
   std::deque<Origin> origins_;

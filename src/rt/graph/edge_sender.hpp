@@ -26,7 +26,7 @@ class EdgeSender {
   /// \returns for each rank, a description of the groups that it receives
   Messages::Gathered describe_groups(const Compiler& graph, const InOrderPrograms& programs);
   /// \param windows  from each rank, the offsets to which this one writes (EdgeReceiver::make_windows)
-  /// \param tags     the first of the persistent messages; 0 with shared memory
+  /// \param tags     the first of the persistent messages; 0 where all ranks share memory
   void attach(const Messages::Gathered& windows, int tags);
 
   // -- by workers
@@ -80,7 +80,6 @@ class EdgeSender {
 
   Messages& ranks_;
   EdgeEndpoint& endpoint_;
-  const bool shared_;                      // the ranks share memory
   std::vector<SendGroup> groups_;          // as in InOrderPrograms
   std::vector<Destination> destinations_;  // as in InOrderPrograms::target_ranks
 };

@@ -16,8 +16,8 @@
 /// iteration n - blocks, or by carried edges until n - blocks + 1. Two blocks would do where no edge is carried; small
 /// groups have four, so that nobody waits for credits.
 ///
-/// Two mechanisms carry an edge:
-///   shared stores         Where ranks share memory, blocks, counters and credits are stores to the receiver's arena.
+/// Two mechanisms carry an edge, chosen for each pair of ranks:
+///   shared stores         Where they share memory, blocks, counters and credits are stores to the receiver's arena.
 ///   persistent requests   With MPI each group is a persistent message, from a ring of blocks on the sender to that on
 ///                         the receiver. The receiver's polling thread stores the counters when messages arrive. The
 ///                         credit for a rank is one more persistent message, without bytes: when n of them have come,

@@ -17,6 +17,12 @@ constexpr std::size_t line = 64, small = 4096;
 
 std::size_t up(std::size_t bytes, std::size_t to) { return (bytes + to - 1) / to * to; }
 
+/// The memory by which edges between this rank and another one go; null if persistent messages carry them.
+SharedMemory* memory_with(Messages& ranks, int rank) {
+  SharedMemory* const memory = ranks.shared_memory();
+  return memory != nullptr && memory->shared_with(rank) ? memory : nullptr;
+}
+
 /// The description of a group, from its sender to its receiver. Its members follow.
 struct GroupHead {
   std::uint64_t members, block_bytes, bytes;
@@ -37,8 +43,10 @@ RankEdges::RankEdges(Messages& ranks, const Compiler& graph, const InOrderProgra
       launches_(ranks, *endpoint_, sender_, receiver_) {
   launches_.set_neighbours();
   const auto groups = ranks.exchange(sender_.describe_groups(graph, programs), "CompiledGraph");
-  int tags = 0;  // the first tag: that of credits; then follow those of groups
-  if (ranks.shared_memory() == nullptr) {
+  int tags = 0;           // the first tag: that of credits; then follow those of groups
+  bool all_share = true;  // the same on all ranks
+  for (int rank = 0; rank < ranks.ranks(); ++rank) all_share &= memory_with(ranks, rank) != nullptr;
+  if (!all_share) {
     std::uint64_t most = 0;
     for (std::span<const std::byte> bytes : groups) most = std::max(most, take<std::uint64_t>(bytes));
     tags = ranks.persistent_tags(1 + static_cast<int>(most));
@@ -49,14 +57,13 @@ RankEdges::RankEdges(Messages& ranks, const Compiler& graph, const InOrderProgra
 }
 
 EdgeSender::EdgeSender(Messages& ranks, EdgeEndpoint& endpoint, const InOrderPrograms& programs)
-    : ranks_(ranks), endpoint_(endpoint), shared_(ranks.shared_memory() != nullptr) {
+    : ranks_(ranks), endpoint_(endpoint) {
   for (const int rank : programs.target_ranks) destinations_.push_back({rank, 0, {}, nullptr});
 }
 
 EdgeReceiver::EdgeReceiver(Messages& ranks, EdgeEndpoint& endpoint, const Compiler& graph,
                            const InOrderPrograms& programs)
-    : ranks_(ranks), endpoint_(endpoint), shared_(ranks.shared_memory() != nullptr),
-      first_receive_(programs.first_receive), slots_(graph.all_receives().size()) {
+    : ranks_(ranks), endpoint_(endpoint), first_receive_(programs.first_receive), slots_(graph.all_receives().size()) {
   for (const auto& receive : graph.all_receives())
     if (std::ranges::find(origins_, receive.rank, &Origin::rank) == origins_.end()) origins_.emplace_back(receive.rank);
 }
@@ -132,14 +139,15 @@ Messages::Gathered EdgeReceiver::make_windows(const Compiler& graph, const InOrd
     const std::size_t parked_bytes = up((found.size() + 1) * sizeof(std::uint32_t), apart);
     std::size_t bytes = parked_bytes + origin.readers.size() * apart;
     for (const Found& group : found) bytes += blocks * group.block_bytes;
-    origin.window = std::make_shared<ReceiveWindow>(ranks_.shared_memory(), bytes);
+    SharedMemory* const memory = memory_with(ranks_, origin.rank);
+    origin.window = std::make_shared<ReceiveWindow>(memory, bytes);
     origin.window->credits = parked_bytes;
     origin.blocks = static_cast<std::int64_t>(blocks);
     endpoint_.keep(origin.rank, origin.window);
 
     auto& to = windows[static_cast<std::size_t>(origin.rank)];
     const auto offset = [&](std::size_t in_window) {
-      return shared_ ? ranks_.shared_memory()->offset(origin.window->memory) + in_window : in_window;
+      return memory != nullptr ? memory->offset(origin.window->memory) + in_window : in_window;
     };
     append(to, WindowHead{blocks, origin.readers.size(), offset(0), offset(parked_bytes)});
     std::size_t at = parked_bytes + origin.readers.size() * apart;
@@ -148,7 +156,7 @@ Messages::Gathered EdgeReceiver::make_windows(const Compiler& graph, const InOrd
       origin.groups[g].blocks = origin.window->memory + at;
       origin.groups[g].block_bytes = found[g].block_bytes;
       origin.groups[g].bytes = found[g].bytes;
-      if (!shared_) repeat(origin, g, tags);
+      if (memory == nullptr) repeat(origin, g, tags);
       for (const auto& [receive, in_block] : found[g].members)
         slots_[receive] = {origin.window->memory + at,
                            found[g].block_bytes,
@@ -158,7 +166,7 @@ Messages::Gathered EdgeReceiver::make_windows(const Compiler& graph, const InOrd
                            &origin.window->parked(g)};
       at += blocks * found[g].block_bytes;
     }
-    if (!shared_) {
+    if (memory == nullptr) {
       origin.read.resize(origin.readers.size());
       origin.credit = ranks_.persistent({true, origin.rank, tags, nullptr, 0, 0, origin.blocks, nullptr, [] {}});
     }
@@ -167,13 +175,13 @@ Messages::Gathered EdgeReceiver::make_windows(const Compiler& graph, const InOrd
 }
 
 void EdgeSender::attach(const Messages::Gathered& windows, int tags) {
-  SharedMemory* const memory = ranks_.shared_memory();
   for (Destination& to : destinations_) {
+    SharedMemory* const memory = memory_with(ranks_, to.rank);
     std::span<const std::byte> bytes = windows[static_cast<std::size_t>(to.rank)];
     const auto head = take<WindowHead>(bytes);
     to.blocks = static_cast<std::int64_t>(head.blocks);
     std::atomic<std::uint32_t>* parked = nullptr;
-    if (shared_) {
+    if (memory != nullptr) {
       parked = reinterpret_cast<std::atomic<std::uint32_t>*>(memory->at(to.rank, head.parked));
       for (std::size_t k = 0; k < head.readers; ++k)
         to.credits.push_back(
@@ -191,7 +199,7 @@ void EdgeSender::attach(const Messages::Gathered& windows, int tags) {
       if (group.rank != to.rank) continue;
       const auto offset = take<std::uint64_t>(bytes);
       group.mask = to.blocks - 1;
-      if (shared_) {
+      if (memory != nullptr) {
         group.blocks = memory->at(to.rank, offset);
         group.parked = parked + number;
       } else {
@@ -201,7 +209,7 @@ void EdgeSender::attach(const Messages::Gathered& windows, int tags) {
       }
       ++number;
     }
-    to.parked = shared_ ? parked + number : to.own_parked.get();
+    to.parked = memory != nullptr ? parked + number : to.own_parked.get();
   }
 }
 

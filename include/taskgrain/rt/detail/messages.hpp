@@ -98,7 +98,10 @@ class SharedMemory {
   virtual void release(const std::byte* piece) noexcept = 0;
   /// The offset of a piece in the arena of this rank.
   virtual std::size_t offset(const std::byte* piece) const noexcept = 0;
+  /// \pre shared_with(rank)
   virtual std::byte* at(int rank, std::size_t offset) const noexcept = 0;
+  /// Whether a rank, perhaps this one, is of this host, and so shares memory with this one.
+  virtual bool shared_with(int rank) const noexcept = 0;
 
  protected:
   ~SharedMemory() = default;
@@ -122,7 +125,7 @@ class Messages : public ProgressEngine {
   /// Sends the arguments. \param message  began with `begin`
   virtual void send(int rank, const MessageKind& kind, Writer& message) = 0;
   virtual void send_large(int rank, const MessageKind& kind, Writer& head, std::span<const std::byte> body) = 0;
-  /// Null if the ranks share none.
+  /// Null if this rank shares none with others.
   virtual SharedMemory* shared_memory() noexcept = 0;
   /// Whether an engine has joined and has not left.
   virtual bool in_use() const noexcept = 0;

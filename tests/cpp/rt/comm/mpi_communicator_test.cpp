@@ -4,13 +4,22 @@
 #include <gtest/gtest.h>
 #include <mpi.h>
 
+#include <algorithm>
+#include <cstddef>
+#include <exception>
+#include <memory>
+#include <stdexcept>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "rt/comm/collectives.hpp"
 #include "rt/comm/flood.hpp"
+#include "rt/comm/hosts.hpp"
 #include "taskgrain/rt/error.hpp"
 #include "taskgrain/rt/mpi.hpp"
+#include "taskgrain/rt/runtime.hpp"
+#include "taskgrain/rt/taskflow.hpp"
 
 namespace taskgrain::rt {
 namespace {
@@ -93,6 +102,8 @@ TEST(MpiCommunicators, MayFloodEachOther) {
       MpiCommunicator comm(MPI_COMM_WORLD, {.transport = transport, .queue_bytes = 1});
       flood_each_other(comm, workers);
     }
+  OverHosts comm(2, {.queue_bytes = 1});
+  flood_each_other(comm, 2);
 }
 
 TEST(MpiCommunicators, MakeCollectiveCalls) {
@@ -100,6 +111,69 @@ TEST(MpiCommunicators, MakeCollectiveCalls) {
     MpiCommunicator comm(MPI_COMM_WORLD, {.transport = transport});
     check_collectives(comm, 30);
     for (const int workers : {1, 2}) check_collector(comm, workers);
+  }
+  OverHosts comm;
+  check_collectives(comm, 30);
+  check_collector(comm, 2);
+}
+
+TEST(MpiCommunicators, ShareMemoryWithRanksOfTheirHost) {
+  OverHosts comm;
+  if (comm.ranks() < 3) GTEST_SKIP() << "no host of two ranks";
+  EXPECT_STREQ(comm.transport(), comm.ranks() == 3 && comm.rank() == 1 ? "mpi" : "shared and mpi");
+  const auto ranks = static_cast<std::size_t>(comm.ranks());
+  std::vector<std::vector<int>> got(3 * ranks);  // by the rank that has sent it, and its number there
+  std::size_t came = 0, reusable = 0;
+  const auto small = comm.active_message([&](int at, const std::vector<int>& elements) {
+    got[static_cast<std::size_t>(at)] = elements;
+    ++came;
+  });
+  const auto large = comm.large_active_message(
+      [&](int at, std::size_t number) {
+        got[static_cast<std::size_t>(at)].resize(number);
+        return got[static_cast<std::size_t>(at)].data();
+      },
+      [&](int) { ++came; }, [&](int) { ++reusable; });
+  const std::vector<int> few(10, comm.rank()), many(100'000, comm.rank());
+  const auto shared = comm.memory<int>(many.size());
+  std::ranges::fill(shared.elements(), comm.rank());
+  for (int to = 0; to < comm.ranks(); ++to) {
+    small.send(to, 3 * comm.rank(), few);
+    large.send(to, many, 3 * comm.rank() + 1);
+    large.send(to, shared.elements(), 3 * comm.rank() + 2);
+  }
+  while (came < got.size() || reusable < 2 * ranks) comm.progress();
+  for (std::size_t k = 0; k < got.size(); ++k)
+    EXPECT_EQ(got[k], std::vector<int>(k % 3 == 0 ? few.size() : many.size(), static_cast<int>(k / 3))) << k;
+  comm.barrier();
+}
+
+/// Communicators that have failed, until the end: what is still on its way in one must not come in the next.
+std::vector<std::unique_ptr<OverHosts>> failed;
+struct EndOfFailed : testing::Environment {
+  void TearDown() override { failed.clear(); }
+};
+testing::Environment* const end_of_failed = testing::AddGlobalTestEnvironment(new EndOfFailed);
+
+TEST(MpiCommunicators, OfHostsFailTogether) {
+  int ranks = 1;
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  for (int culprit = 0; culprit < ranks; ++culprit) {
+    OverHosts& comm = *failed.emplace_back(std::make_unique<OverHosts>());
+    Runtime runtime({.workers = 1, .pin = false, .communicator = &comm});
+    Taskflow<int> tasks(runtime, "tasks");
+    tasks.indegree([](int) { return 1; }).run([&](int) {
+      if (comm.rank() == culprit) throw std::runtime_error("no such luck");
+    });
+    tasks.fulfill(0);
+    try {
+      runtime.wait();
+      ADD_FAILURE() << "rank " << comm.rank() << " has not heard of it";
+    } catch (const std::exception& error) {
+      EXPECT_THAT(error.what(), HasSubstr("no such luck"));
+      const std::string who = "rank " + std::to_string(culprit);
+      EXPECT_THAT(error.what(), HasSubstr(comm.rank() == culprit ? "" : who));
+    }
   }
 }
 

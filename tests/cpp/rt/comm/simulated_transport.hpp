@@ -28,10 +28,12 @@
 
 namespace taskgrain::rt {
 
-/// Memory that all ranks see, of one of them.
+/// Memory of one rank, which those of its host see.
 class SimulatedMemory final : public detail::SharedMemory {
  public:
-  explicit SimulatedMemory(std::string& violation) : violation_(violation) {}
+  /// \param hosts  of each rank
+  SimulatedMemory(const std::vector<int>& hosts, int rank, std::string& violation)
+      : hosts_(hosts), rank_(rank), violation_(violation) {}
   ~SimulatedMemory() {
     for (std::byte* const piece : all_) ::operator delete(piece, aligned);
   }
@@ -57,7 +59,13 @@ class SimulatedMemory final : public detail::SharedMemory {
   }
   // All of them are in one process.
   std::size_t offset(const std::byte* piece) const noexcept override { return reinterpret_cast<std::uintptr_t>(piece); }
-  std::byte* at(int, std::size_t offset) const noexcept override { return reinterpret_cast<std::byte*>(offset); }
+  std::byte* at(int rank, std::size_t offset) const noexcept override {
+    if (!shared_with(rank)) violation_ = "memory of another host is used";
+    return reinterpret_cast<std::byte*>(offset);
+  }
+  bool shared_with(int rank) const noexcept override {
+    return hosts_[static_cast<std::size_t>(rank)] == hosts_[static_cast<std::size_t>(rank_)];
+  }
 
   bool holds(std::span<const std::byte> bytes) const {
     const auto after = pieces_.upper_bound(bytes.data());
@@ -75,6 +83,8 @@ class SimulatedMemory final : public detail::SharedMemory {
 
  private:
   static constexpr std::align_val_t aligned{128};
+  const std::vector<int>& hosts_;
+  const int rank_;
   std::string& violation_;
   std::map<const std::byte*, std::size_t> pieces_;
   std::vector<std::span<const std::byte>> released_;
@@ -87,10 +97,12 @@ class SimulatedNetwork {
   using Receiver = detail::Transport::Receiver;
 
   SimulatedNetwork(int ranks, Dice& dice, std::string& violation)
-      : most_bytes(chance(dice, 2) ? 700 : 1400), dice_(dice), violation_(violation), shares_memory_(chance(dice, 2)),
-        jams_(chance(dice, 2)), holds_up_(chance(dice, 4)), order_(static_cast<Order>(dice.below(5))),
+      : most_bytes(chance(dice, 2) ? 700 : 1400), dice_(dice), violation_(violation), jams_(chance(dice, 2)),
+        holds_up_(chance(dice, 4)), order_(static_cast<Order>(dice.below(5))),
         most_taken_(1 + static_cast<int>(dice.below(6))), persistent_(dice, violation) {
-    for (int r = 0; r < ranks; ++r) ranks_.push_back(std::make_unique<Rank>(violation));
+    const std::uint64_t hosts = dice.below(3);  // one, two, or one for each rank
+    for (int r = 0; r < ranks; ++r) hosts_.push_back(hosts == 2 ? r : static_cast<int>(dice.below(hosts + 1)));
+    for (int r = 0; r < ranks; ++r) ranks_.push_back(std::make_unique<Rank>(hosts_, r, violation));
   }
 
   const std::size_t most_bytes;  ///< of a packet
@@ -154,7 +166,7 @@ class SimulatedNetwork {
     std::size_t there = 0;  ///< bytes
   };
   struct Rank {
-    explicit Rank(std::string& violation) : memory(violation) {}
+    Rank(const std::vector<int>& hosts, int rank, std::string& violation) : memory(hosts, rank, violation) {}
     SimulatedMemory memory;
     Receiver* receiver = nullptr;
     std::function<void(const Packet&, bool is_kept)> count;  ///< one is kept, or goes
@@ -246,7 +258,8 @@ class SimulatedNetwork {
     Large& large = larges_.at(packet.id);
     if (packet.type == Packet::taken) return receiver.reusable(std::exchange(large.token, nullptr));
     if (!large.is_copied && (rank(large.from).abandoned || rank(large.from).crashed)) return;
-    if (!large.is_copied && rank(large.from).memory.holds(large.body)) {
+    if (!large.is_copied && rank(large.from).memory.shared_with(large.to) &&
+        rank(large.from).memory.holds(large.body)) {
       touch(large);
       if (receiver.take_in_place(packet.from, large.head, large.body)) return arrived(large, packet.id);
     }
@@ -312,7 +325,8 @@ class SimulatedNetwork {
 
   Dice& dice_;
   std::string& violation_;
-  const bool shares_memory_, jams_, holds_up_;
+  std::vector<int> hosts_;  ///< by rank
+  const bool jams_, holds_up_;
   const Order order_;
   const int most_taken_;  ///< by a poll
   std::vector<std::unique_ptr<Rank>> ranks_;
@@ -355,11 +369,11 @@ class SimulatedTransport final : public detail::Transport {
   }
   bool oversubscribed() const noexcept override { return true; }
   detail::SharedMemory* shared_memory() noexcept override {
-    return network_.shares_memory_ ? &network_.rank(rank_).memory : nullptr;
+    const auto& hosts = network_.hosts_;
+    return std::ranges::count(hosts, hosts[static_cast<std::size_t>(rank_)]) > 1 ? &network_.rank(rank_).memory
+                                                                                 : nullptr;
   }
-  int persistent_tags(int count) override {
-    return network_.shares_memory_ ? 0 : network_.persistent_.numbers(calls_++, count);
-  }
+  int persistent_tags(int count) override { return network_.persistent_.numbers(calls_++, count); }
   std::unique_ptr<detail::PersistentMessage> persistent(detail::PersistentMessage::Plan plan) override {
     return network_.persistent_.make(rank_, std::move(plan));
   }

@@ -24,6 +24,7 @@
 #include "comm/messenger.hpp"
 #include "comm/mpi_transport.hpp"
 #include "graphs_on_ranks.hpp"
+#include "rt/comm/hosts.hpp"
 #include "rt/stress.hpp"
 #include "taskgrain/rt.hpp"
 
@@ -51,6 +52,12 @@ RuntimeOptions with(Communicator& comm, int workers = 1) {
 TEST(MpiRanksOfAGraph, RandomBodiesComputeWhatALoopDoes) {
   OverMpi comm;
   run_random_bodies(comm, with, rounds(10), 0);
+}
+
+TEST(MpiRanksOfAGraph, ComputeWhatALoopDoesWhereSomeShareMemory) {
+  OverHosts comm;
+  run_random_bodies(comm, with, rounds(10), 0);
+  run_random_bodies(comm, with, rounds(4), 5000);
 }
 
 TEST(MpiRanksOfAGraph, SendWhatIsTooLargeForOneMessageInPieces) {
