@@ -66,9 +66,9 @@ concept HasParameters = requires(F function) { std::function(std::move(function)
 }  // namespace detail
 
 struct CommunicatorOptions {
-  /// How packets travel: "shared" (the memory of a host), "mpi", or "auto", which is shared memory where all ranks are
-  /// on one host. "alone": this process is rank 0 of 1, whatever has started it. The environment variable
-  /// TASKGRAIN_TRANSPORT says it where this is "auto".
+  /// How packets travel: "shared" (the memory of a host), "mpi", or "auto", which is shared memory between ranks of one
+  /// host, and MPI between hosts. "alone": this process is rank 0 of 1, whatever has started it. The environment
+  /// variable TASKGRAIN_TRANSPORT says it where this is "auto".
   std::string transport = "auto";
   /// Who takes what comes: the workers, between tasks and when they have none; or a thread of its own, which takes a
   /// core.
@@ -191,7 +191,8 @@ class Communicator {
 
   int rank() const noexcept { return messages_->rank(); }
   int ranks() const noexcept { return messages_->ranks(); }
-  /// How packets travel: "shared", "mpi", or "alone".
+  /// How packets travel: "shared", "mpi", "shared and mpi" (this rank has others on its host, and on other hosts), or
+  /// "alone".
   const char* transport() const noexcept { return messages_->transport_name(); }
 
   /// \param function  takes values, references to const, or views of what Serializer knows
