@@ -70,7 +70,7 @@ class Part {
 
  private:
   /// What is received lies in one of a few places, which repeat after so many iterations of all launches.
-  static constexpr std::int64_t turns = 4;
+  static constexpr std::int64_t turns = 8;
   struct Task {
     Node node;
     std::vector<const std::byte*> inputs[turns]{}, first_inputs[turns]{};  // first: in the first period

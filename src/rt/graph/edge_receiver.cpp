@@ -22,7 +22,7 @@ bool EdgeReceiver::expect(int rank, std::int64_t end) noexcept {
   from->end = std::max(from->end, end);
   if (from->readers.empty()) {  // no worker reads it, so `finish` grants no credit: grant all now
     from->all_read = from->end;
-    ranks_.allow(*from->credit, from->end);
+    ranks_.allow(*from->credit, from->end / from->per_credit);
   }
   allow_groups(*from);
   return true;
@@ -56,14 +56,14 @@ void EdgeReceiver::finish(int worker, std::int64_t iteration) {
   }
 }
 
-/// Sends a credit for what all workers have read, and allows messages into the blocks that this frees. \pre the lock is
+/// Sends the credits for what all workers have read, and allows messages into the blocks that this frees. \pre the lock is
 /// held
 void EdgeReceiver::grant_credit(Origin& from) noexcept {
   const std::int64_t all_read = std::ranges::min(from.read);
   if (all_read <= from.all_read) return;
   from.all_read = all_read;
   allow_groups(from);
-  ranks_.allow(*from.credit, all_read);
+  ranks_.allow(*from.credit, all_read / from.per_credit);
   ranks_.start_persistent();
 }
 

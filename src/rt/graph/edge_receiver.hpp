@@ -74,10 +74,11 @@ class EdgeReceiver {
     std::int64_t blocks = 0;
     std::shared_ptr<ReceiveWindow> window{};
     // With persistent messages:
-    std::unique_ptr<PersistentMessage> credit{};
+    std::unique_ptr<PersistentMessage> credit{};  // n of them are credits of n · per_credit
+    std::int64_t per_credit = 1;
     SpinLock lock;                       // protects the members below
     std::vector<std::int64_t> read{};    // by reader: the iterations that it has finished
-    std::int64_t all_read = 0, end = 0;  // all_read ≤ min read: credits that were sent; end: of the last launch
+    std::int64_t all_read = 0, end = 0;  // all_read ≤ min read; end: of the last launch
   };
 
   Origin& origin(int rank) noexcept;

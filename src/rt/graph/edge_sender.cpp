@@ -18,15 +18,16 @@ std::vector<int> EdgeSender::ranks() const {
 bool EdgeSender::expect(int rank, std::int64_t end) noexcept {
   const auto to = std::ranges::find(destinations_, rank, &Destination::rank);
   if (to == destinations_.end() || to->credit == nullptr) return false;
-  ranks_.allow(*to->credit, end);
+  ranks_.allow(*to->credit, end / to->per_credit);
   return true;
 }
 
 bool EdgeSender::passed(std::uint32_t destination, std::int64_t iteration) const noexcept {
   const Destination& to = destinations_[destination];
+  const std::int64_t needed = iteration + 2 - to.blocks;
   for (const auto* credit : to.credits)
-    if (credit->load(std::memory_order_acquire) < iteration + 2 - to.blocks) return false;
-  return true;
+    if (credit->load(std::memory_order_acquire) < needed) return false;
+  return to.credit == nullptr || to.credit->done().load(std::memory_order_acquire) * to.per_credit >= needed;
 }
 
 void EdgeSender::send(std::uint32_t number, std::int64_t iteration) {

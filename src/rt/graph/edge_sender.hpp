@@ -72,7 +72,8 @@ class EdgeSender {
     std::vector<int> workers{};                             // of this rank, that send to it
     // Without shared memory, else null:
     std::unique_ptr<std::atomic<std::uint32_t>> own_parked{};
-    std::unique_ptr<PersistentMessage> credit{};
+    std::unique_ptr<PersistentMessage> credit{};  // n of them are credits of n · per_credit
+    std::int64_t per_credit = 1;
   };
 
   Destination& destination(int rank) noexcept;

@@ -20,10 +20,14 @@
 ///   shared stores         Where they share memory, blocks, counters and credits are stores to the receiver's arena.
 ///   persistent requests   With MPI each group is a persistent message, from a ring of blocks on the sender to that on
 ///                         the receiver. The receiver's polling thread stores the counters when messages arrive. The
-///                         credit for a rank is one more persistent message, without bytes: when n of them have come,
-///                         all workers have published credit n. Receives are posted as far as blocks are free, up to
-///                         the end of launches that this rank has made or the sender has announced. So all that is
+///                         credits for a rank are one more persistent message, without bytes: when n of them have come,
+///                         all workers have published credit n · c. Receives are posted as far as blocks are free, up
+///                         to the end of launches that this rank has made or the sender has announced. So all that is
 ///                         sent is received, and no receive is posted between launches.
+///
+/// A message costs more than a store, so c is 4 for small groups, which then have 8 blocks; else it is 1. The sender waits
+/// for nothing that is never told, because blocks > c: when all of the n iterations before are read, it knows of
+/// n − n mod c ≥ n + 1 − c ≥ n + 2 − blocks.
 ///
 /// Three parts share the work: an EdgeSender, an EdgeReceiver, and a LaunchAgreement, which compares how ranks launch.
 /// An EdgeEndpoint (edge_endpoint.hpp) receives their active messages. rank_edges_compiler.cpp sets all of them up.

@@ -32,7 +32,7 @@ struct Member {
 };
 /// The answer of the receiver. The offsets of the groups follow.
 struct WindowHead {
-  std::uint64_t blocks, readers, parked, credits;  // parked, credits: offsets in its arena
+  std::uint64_t blocks, per_credit, readers, parked, credits;  // parked, credits: offsets in its arena
 };
 
 }  // namespace
@@ -135,21 +135,24 @@ Messages::Gathered EdgeReceiver::make_windows(const Compiler& graph, const InOrd
     std::ranges::sort(origin.readers);
     origin.readers.erase(std::ranges::unique(origin.readers).begin(), origin.readers.end());
 
-    const std::size_t blocks = largest <= small || carried[origin.rank] ? 4 : 2;
+    SharedMemory* const memory = memory_with(ranks_, origin.rank);
+    const bool rare_credits = memory == nullptr && largest <= small;
+    const std::size_t blocks = rare_credits ? 8 : largest <= small || carried[origin.rank] ? 4 : 2;
     const std::size_t parked_bytes = up((found.size() + 1) * sizeof(std::uint32_t), apart);
     std::size_t bytes = parked_bytes + origin.readers.size() * apart;
     for (const Found& group : found) bytes += blocks * group.block_bytes;
-    SharedMemory* const memory = memory_with(ranks_, origin.rank);
     origin.window = std::make_shared<ReceiveWindow>(memory, bytes);
     origin.window->credits = parked_bytes;
     origin.blocks = static_cast<std::int64_t>(blocks);
+    origin.per_credit = rare_credits ? 4 : 1;
     endpoint_.keep(origin.rank, origin.window);
 
     auto& to = windows[static_cast<std::size_t>(origin.rank)];
     const auto offset = [&](std::size_t in_window) {
       return memory != nullptr ? memory->offset(origin.window->memory) + in_window : in_window;
     };
-    append(to, WindowHead{blocks, origin.readers.size(), offset(0), offset(parked_bytes)});
+    append(to, WindowHead{blocks, static_cast<std::uint64_t>(origin.per_credit), origin.readers.size(), offset(0),
+                          offset(parked_bytes)});
     std::size_t at = parked_bytes + origin.readers.size() * apart;
     for (std::size_t g = 0; g < found.size(); ++g) {
       append(to, std::uint64_t{offset(at)});
@@ -180,6 +183,7 @@ void EdgeSender::attach(const Messages::Gathered& windows, int tags) {
     std::span<const std::byte> bytes = windows[static_cast<std::size_t>(to.rank)];
     const auto head = take<WindowHead>(bytes);
     to.blocks = static_cast<std::int64_t>(head.blocks);
+    to.per_credit = static_cast<std::int64_t>(head.per_credit);
     std::atomic<std::uint32_t>* parked = nullptr;
     if (memory != nullptr) {
       parked = reinterpret_cast<std::atomic<std::uint32_t>*>(memory->at(to.rank, head.parked));
@@ -192,7 +196,6 @@ void EdgeSender::attach(const Messages::Gathered& windows, int tags) {
                                      [this, endpoint = endpoint_.shared_from_this(), rank = to.rank] {
                                        endpoint->if_open([&] { on_credit(rank); });
                                      }});
-      to.credits = {&to.credit->done()};
     }
     std::size_t number = 0;
     for (SendGroup& group : groups_) {
