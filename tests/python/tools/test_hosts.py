@@ -4,6 +4,8 @@ import os
 import signal
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -39,29 +41,99 @@ def test_the_exit_code_is_that_of_the_command(command: str, code: int) -> None:
     assert on_hosts(2, "sh", "-c", f"({command}); echo $?").split() == [str(code)]
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-def test_all_hosts_end_with_the_program(number: signal.Signals, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("0",), "argument N: 0 is not allowed; allowed: 1 to 250"),
+        (("1000",), "argument N: 1000 is not allowed; allowed: 1 to 250"),
+        (("2", "--cores", "0"), "argument --cores: 0 is not allowed; allowed: 1 to "),
+        (("2", "--cores", "-1"), "argument --cores: -1 is not allowed; allowed: 1 to "),
+        (("2", "--cores", "abc"), "argument --cores: abc is not allowed; allowed: 1 to "),
+        (("2", "--cores", "99999"), "argument --cores: 99999 is not allowed; allowed: 1 to "),
+        (("2", "--rate", "fast"), "argument --rate: fast is not allowed; allowed: 10kbit to 500gbit"),
+        (("2", "--rate", "0"), "argument --rate: 0 is not allowed; allowed: 10kbit to 500gbit"),
+        (("2", "--rate", "501gbit"), "argument --rate: 501gbit is not allowed; allowed: 10kbit to 500gbit"),
+        (
+            ("2", "--domain", "a/b"),
+            "argument --domain: 'a/b' is not allowed; allowed: letters, digits, - and .",
+        ),
+    ],
+)
+def test_what_cannot_be_is_refused_before_anything_is_made(options: tuple[str, ...], said: str) -> None:
+    done = subprocess.run([HOSTS, *options, "--", "echo", "made"], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (2, "")
+    usage, error = done.stderr.splitlines()
+    assert usage.endswith("-- COMMAND [ARGUMENTS...]") and said in error
+
+
+@pytest.mark.parametrize(
+    ("number", "code"),
+    [(signal.SIGKILL, -9), (signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGINT, 130)],
+)
+def test_all_hosts_end_with_the_program(number: signal.Signals, code: int, tmp_path: Path) -> None:
     on_hosts(2, "true")  # or the test is skipped
-    script = 'ssh h2 "sleep 600; true" & echo; sleep 600; true'
+    script = 'ssh h2 "echo; sleep 600; true"; true'
     words = [sys.executable, str(HOSTS), "2", "--", "env", f"MARK={tmp_path}", "sh", "-c", script]
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as running:
         assert running.stdout is not None
         running.stdout.readline()
         mark = f"MARK={tmp_path}".encode()
-        wait_until(lambda: having(mark))
+        assert having(mark)
         running.send_signal(number)
         assert running.stdout.read() == ""  # closed by all that had it, also on h2
+    assert running.returncode == code
     wait_until(lambda: not having(mark))
+
+
+DEEP = [
+    pytest.param(number, 30, marks=pytest.mark.deep)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
+]
+
+
+@pytest.mark.parametrize(("number", "times"), [(signal.SIGINT, 4), *DEEP])
+def test_nothing_stays_whenever_it_ends(number: signal.Signals, times: int, tmp_path: Path) -> None:
+    """Of its beginning, too, where it is not ready to tell anybody. Ctrl-C reaches all its processes."""
+    on_hosts(2, "true")
+    mark, before = f"MARK={tmp_path}", seen()
+    for k in range(times):
+        with subprocess.Popen(
+            [HOSTS, "2", "--", "sleep", "600"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            env=os.environ | {"MARK": str(tmp_path)},
+            process_group=0,
+        ) as running:
+            assert running.stdout is not None
+            time.sleep(0.6 * k / times)
+            (os.killpg if number == signal.SIGINT else os.kill)(running.pid, number)
+            assert running.stdout.read() in ("", "hosts: interrupted; the hosts are gone\n")
+        assert running.returncode in (-number, 128 + number)
+        wait_until(lambda: not having(mark.encode()))
+    assert seen() == before
+
+
+def seen() -> tuple[list[str], str, bool]:
+    """What hosts could leave besides processes: interfaces, mounts and files."""
+    mounts = Path("/proc/self/mounts").read_text()
+    return sorted(os.listdir("/sys/class/net")), mounts, Path("/tmp/hosts").exists()
 
 
 @pytest.mark.parametrize(
     ("command", "code", "said"),
     [
-        ("echo; ssh h2 sleep 600", 130, "\nhosts: interrupted; the hosts are gone\n"),
-        ('trap "ssh h2 hostname; exit 5" INT; echo; sleep 600; true', 5, "\nh2\n"),
+        ("ssh h2 'echo; sleep 600'", 130, "\nhosts: interrupted; the hosts are gone\n"),
+        ('trap "ssh h2 hostname; exit 5" INT; ssh h2 "echo; sleep 600"; true', 5, "\nh2\n"),
+        # It leaves the group, which Ctrl-C goes to.
+        ("exec timeout 500 ssh h2 'echo; sleep 600'", 130, "\nhosts: interrupted; the hosts are gone\n"),
     ],
 )
-def test_ctrl_c_goes_to_the_command_which_still_has_its_hosts(command: str, code: int, said: str) -> None:
+@pytest.mark.parametrize("kill", [os.killpg, os.kill])
+def test_ctrl_c_goes_to_the_command_which_still_has_its_hosts(
+    command: str, code: int, said: str, kill: Callable[[int, int], None]
+) -> None:
+    """As a terminal sends it, and as what knows this program alone does."""
     on_hosts(2, "true")
     words = [sys.executable, str(HOSTS), "2", "--", "sh", "-c", command]
     with subprocess.Popen(
@@ -69,7 +141,7 @@ def test_ctrl_c_goes_to_the_command_which_still_has_its_hosts(command: str, code
     ) as running:
         assert running.stdout is not None
         first = running.stdout.readline()
-        os.killpg(running.pid, signal.SIGINT)  # as a terminal does
+        kill(running.pid, signal.SIGINT)
         assert first + running.stdout.read() == said
     assert running.returncode == code
 
