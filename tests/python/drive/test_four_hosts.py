@@ -1,4 +1,4 @@
-"""Systems with ranks on four hosts, which this machine plays, and a study there that is killed many times."""
+"""Systems and programs on hosts that this machine plays, and a study there that is killed many times."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ import shutil
 import sys
 from pathlib import Path
 
+import every_pattern
 import pytest
 from on_hosts import on_hosts
 
+from taskgrain._core import patterns
 from taskgrain.drive import catalogue
 
 pytestmark = [
@@ -21,20 +23,53 @@ HOSTS = "h1,h2,h3,h4"
 KILLS = 50
 LEFT = "[h]ost_agent|[m]pirun|[o]rted|systems/[m]pi|taskgrain_graph/[d]river"
 SYSTEMS = [
-    *("mpi", "mpi_bulk", "mpi_openmp", "mpi.mpich", "starpu_mpi", "starpu_mpi.ranks"),
+    *("mpi", "mpi_bulk", "mpi_openmp", "mpi.mpich", "starpu_mpi", "starpu_mpi.ranks", "parsec_shard"),
     *(f"taskgrain_{one}.{each}" for one in ("graph", "ptg") for each in ("ranks", "nodes")),
+    *("taskgrain_stf.ranks", "dask", "ray_tasks", "ray_actors", "spark.cluster"),
 ]
+ROOT = Path(__file__).resolve().parents[3]
+ENVIRONMENT = (
+    "OMPI_ALLOW_RUN_AS_ROOT=1",
+    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1",
+    "OMPI_MCA_rmaps_base_oversubscribe=1",
+)
+PROGRAMS = {
+    **dict.fromkeys(("gemm-taskgrain_2d", "gemm-taskgrain_3d"), "--size 512 --block 64 --validate"),
+    **dict.fromkeys(("gemm-starpu", "gemm-scalapack"), "--size 512 --block 64 --validate"),
+    "cholesky-taskgrain": "--size 768 --block 64 --rho 1.5 --threads 2 --validate",
+    **dict.fromkeys(("cholesky-starpu", "cholesky-scalapack"), "--size 512 --block 64 --validate"),
+    "stencil-mpi": "--size 1000 --steps 50",
+    "aero-mpi": "--size 16 --steps 10",
+    **dict.fromkeys(("cg-mpi", "cg-petsc"), "--size 2000 --steps 50"),
+    "hydro-mpi": "--size 32 --steps 20",
+}
 
 
-@pytest.mark.parametrize("output_bytes", ["16", "1M"])
+@pytest.mark.parametrize("nodes", [2, 4])
 @pytest.mark.parametrize("system", SYSTEMS)
-def test_ranks_of_four_hosts_are_one_run(system: str, output_bytes: str) -> None:
+def test_every_pattern_runs_on_hosts(system: str, nodes: int, tmp_path: Path) -> None:
+    """With outputs of 16 B, 64 KiB and 1 MiB, alone and three at once, all validated."""
     if not catalogue.discover([])[system].probe().available:
         pytest.skip(f"{system} is not here")
-    asked = f"{TASKGRAIN} run --system {system} --nodes 4 --hosts {HOSTS} --json --validate full "
-    asked += f"--pattern spread --radix 3 --width 8 --steps 20 --output-bytes {output_bytes}"
-    (run,) = json.loads(on_hosts(4, *asked.split(), options=("--cores", "1")))["runs"]
-    assert (run["cores"], run["driver"]["nodes"], run["tasks"], run["executed"]) == (4, 4, 160, 160)
+    words = (sys.executable, every_pattern.__file__, system, str(nodes))
+    printed = on_hosts(nodes, *words, options=("--cores", "1"), folder=tmp_path)
+    assert printed == f"{len(patterns()) * 3 * 2} runs\n"
+
+
+@pytest.mark.parametrize("ranks", [2, 4])
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_programs_compute_the_same_on_two_hosts(program: str, ranks: int) -> None:
+    path = ROOT / "build" / "release" / "apps" / program
+    if not path.exists():
+        pytest.skip(f"{path} is not built")
+    each = f"h1:{ranks // 2},h2:{ranks // 2}"
+    command = ["mpirun.openmpi", "-n", str(ranks), "-H", each, "--bind-to", "none"]
+    printed = on_hosts(
+        2, "env", *ENVIRONMENT, *command, str(path), *PROGRAMS[program].split(), options=("--cores", "1")
+    )
+    lines = [json.loads(line) for line in printed.splitlines() if line.startswith("{")]
+    assert lines and all(one["ranks"] == ranks for one in lines)
+    assert all(one["error"] < one.get("allowed", 1e-13 * one["size"]) for one in lines)
 
 
 def test_kills_of_a_study_lose_no_line_and_leave_no_process(tmp_path: Path) -> None:
