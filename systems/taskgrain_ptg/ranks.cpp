@@ -52,15 +52,15 @@ struct Tasks {
     send(task, found.output);
   }
   void send(Task task, std::byte* output) const {
-    // Cores that own what comes after a task ascend: first those of the next step, who read its output.
+    // Cores that own what comes after a task ascend: first those of the next step.
     int told = rank;
     table.each_after_by_core(task.step, task.point, [&](int core, std::int64_t step, auto) {
       if (is_here(core)) return;
       const int to = core / workers;
-      const bool reads = step == task.step + 1;
-      if (to == told || (!reads && reads_next(task, to))) return;
+      const bool is_next = step == task.step + 1;
+      if (to == told || (!is_next && comes_next(task, to))) return;
       told = to;
-      const std::size_t bytes = reads ? table.graph().output_bytes() : 0;
+      const std::size_t bytes = is_next && reads(task, to) ? table.graph().output_bytes() : 0;
       if (bytes < large_bytes)
         arrive->send(to, g, task, {output, bytes});
       else
@@ -68,8 +68,17 @@ struct Tasks {
     });
   }
   /// Whether a rank is told of the task already because of what comes next.
-  bool reads_next(Task task, int of) const {
+  bool comes_next(Task task, int of) const {
     return std::ranges::any_of(table.after(task.step, task.point), [&](auto point) { return rank_of(point) == of; });
+  }
+  /// Whether a rank reads the output. It must not get it otherwise: nothing there keeps a late one from lying over what
+  /// the point has put out since. Where nothing is far, what comes next may only have to wait.
+  bool reads(Task task, int of) const {
+    if (table.far() > 0) return true;
+    for (const Interval readers : table.graph().reverse_deps(task.step, task.point))
+      for (std::int64_t point = readers.first; point <= readers.last; ++point)
+        if (rank_of(point) == of) return true;
+    return false;
   }
   void after(Task task, auto notify) const {
     table.each_after_by_core(task.step, task.point, [&](int core, std::int64_t step, auto points) {
