@@ -1,17 +1,16 @@
 /// Chares, one for each column of each graph, that send each other their outputs; an array of chares for each graph.
+/// Here the PEs are threads of one process, and messages carry outputs by reference.
 
 #include <mpi-interoperate.h>
 
 #include <algorithm>
-#include <climits>
 #include <future>
-#include <new>
 #include <string>
 #include <vector>
 
+#include "charmpp.decl.h"
 #include "column.hpp"
 #include "taskgrain/driver.hpp"
-#include "taskgrain/error.hpp"
 
 namespace {
 
@@ -54,45 +53,28 @@ class Charmpp final : public System {
   }
 
   std::string name() const override { return "charmpp"; }
-  std::string version() const override {
-    return std::to_string(CHARM_VERSION / 10000) + "." + std::to_string(CHARM_VERSION / 100 % 100) + "." +
-           std::to_string(CHARM_VERSION % 100);
-  }
+  std::string version() const override { return charm_version(); }
   int cores() const override { return CkNumPes(); }
   std::vector<std::vector<int>> binding() override { return observed; }
 
   void prepare(Execution& run) override {
-    for (CProxy_Column& columns : arrays_) CProxy_CkArray(columns.ckGetArrayID()).ckDestroy();
-    arrays_.clear();
     shared = {&run, run.contexts(cores()), {}};
     for (const Graph& graph : run.graphs()) {
-      check(graph);
+      Columns::check(graph, graph.width());
       shared.classes.emplace_back(graph);
     }
-    for (std::size_t g = 0; g < run.graphs().size(); ++g) {
-      arrays_.push_back(CProxy_Column::ckNew(g, static_cast<int>(run.graphs()[g].width())));
-      CkCallback done(reduced, nullptr);
-      arrays_.back().ckSetReductionClient(&done);
-    }
-    await(arrays_.size());
+    columns_.create(run.graphs(), reduced);
+    await(run.graphs().size());
   }
 
-  void execute(Execution&) override {
-    for (CProxy_Column& columns : arrays_) columns.start();
-    await(arrays_.size());
+  void execute(Execution& run) override {
+    columns_.start();
+    await(run.graphs().size());
   }
 
  private:
-  static void check(const Graph& graph) {
-    if (graph.width() > INT_MAX) throw Unsupported("charmpp: a width above 2^31 - 1, the most that an array counts");
-    // Asks for all outputs at once, because chares cannot say that theirs do not fit.
-    const auto width = static_cast<std::size_t>(graph.width());
-    if (graph.output_bytes() > SIZE_MAX / 2 / width) throw std::bad_alloc();
-    ::operator delete(::operator new(2 * width * graph.output_bytes()));
-  }
-
   const std::vector<int> processors_ = taskgrain::cores();
-  std::vector<CProxy_Column> arrays_;
+  Columns columns_;
 };
 
 }  // namespace

@@ -1,8 +1,12 @@
 #include "column.hpp"
 
 #include <algorithm>
+#include <climits>
+#include <cstring>
 #include <new>
 #include <span>
+
+#include "taskgrain/error.hpp"
 
 using namespace taskgrain;
 
@@ -20,7 +24,7 @@ void for_each_point(const Points& points, Body body) {
 
 Column::Column(std::size_t graph)
     : graph_(&shared.run->graphs()[graph]), classes_(&shared.classes[graph]),
-      context_(shared.workers[static_cast<std::size_t>(CkMyPe())]) {
+      context_(shared.workers[static_cast<std::size_t>(CkMyRank())]) {
   for (const std::int64_t step : classes_->representatives()) {
     Links& links = links_.emplace_back();
     links.task = graph_->contains(step, thisIndex);
@@ -53,6 +57,12 @@ void Column::start() {
 void Column::receive(Input* message) {
   const bool complete = take(message->step, message->place, message->output);
   delete message;
+  if (complete) go_on();
+}
+
+void Column::receive_copy(Copy* message) {
+  const bool complete = take(message->step, message->place, new (message->room) Output);
+  gathered(message->step).copies.emplace_back(message);
   if (complete) go_on();
 }
 
@@ -105,6 +115,7 @@ void Column::execute_task() {
   shared.run->execute_point(*context_, graph_->index(), step_, thisIndex, output->bytes(),
                             std::span(inputs.bytes).first(inputs.arrived));
   for (std::size_t k = 0; k < inputs.arrived; ++k) inputs.outputs[k]->readers.fetch_sub(1, std::memory_order_release);
+  inputs.copies.clear();
   inputs.arrived = 0;
   if (step_ + 1 < graph_->steps()) send(output);
 }
@@ -116,8 +127,13 @@ void Column::send(Output* output) {
     // What is on this PE needs no message to be told. To execute it at once would be a recursion without end.
     if (Column* local = thisProxy[reader.column].ckLocal()) {
       if (local->take(step_ + 1, reader.place, output)) thisProxy[reader.column].go_on();
-    } else {
+    } else if (CkNumNodes() == 1) {
       thisProxy[reader.column].receive(new Input(step_ + 1, reader.place, output));
+    } else {
+      auto* copy = new (static_cast<int>(sizeof(Output) + graph_->output_bytes())) Copy(step_ + 1, reader.place);
+      std::memcpy(copy->room + sizeof(Output), output->bytes(), graph_->output_bytes());
+      output->readers.fetch_sub(1, std::memory_order_relaxed);
+      thisProxy[reader.column].receive_copy(copy);
     }
   }
 }
@@ -131,3 +147,31 @@ Column::OutputPtr Column::new_output() const {
 }
 
 void Column::Free::operator()(Output* output) const noexcept { ::operator delete(output, std::align_val_t{64}); }
+
+void Columns::create(std::span<const Graph> graphs, CkCallbackFn reduced) {
+  for (CProxy_Column& columns : arrays_) CProxy_CkArray(columns.ckGetArrayID()).ckDestroy();
+  arrays_.clear();
+  for (std::size_t g = 0; g < graphs.size(); ++g) {
+    arrays_.push_back(CProxy_Column::ckNew(g, static_cast<int>(graphs[g].width())));
+    CkCallback done(reduced, nullptr);
+    arrays_.back().ckSetReductionClient(&done);
+  }
+}
+
+void Columns::start() {
+  for (CProxy_Column& columns : arrays_) columns.start();
+}
+
+void Columns::check(const Graph& graph, std::int64_t columns) {
+  if (graph.width() > INT_MAX) throw Unsupported("charmpp: a width above 2^31 - 1, the most that an array counts");
+  const auto number = static_cast<std::size_t>(std::max<std::int64_t>(columns, 1));
+  if (graph.output_bytes() > SIZE_MAX / 2 / number) throw std::bad_alloc();
+  ::operator delete(::operator new(2 * number * graph.output_bytes()));
+}
+
+std::string charm_version() {
+  return std::to_string(CHARM_VERSION / 10000) + "." + std::to_string(CHARM_VERSION / 100 % 100) + "." +
+         std::to_string(CHARM_VERSION % 100);
+}
+
+#include "column.def.h"

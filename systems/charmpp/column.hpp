@@ -6,16 +6,18 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
+#include <string>
 #include <vector>
 
-#include "charmpp.decl.h"
+#include "column.decl.h"
 #include "taskgrain/execution.hpp"
 #include "taskgrain/step_classes.hpp"
 
-/// What all chares share. There is one address space, and so no need for a nodegroup that has a copy in each.
+/// What all chares of a process share.
 struct Shared {
   taskgrain::Execution* run = nullptr;
-  std::vector<taskgrain::ThreadContext*> workers;  ///< by PE
+  std::vector<taskgrain::ThreadContext*> workers;  ///< by PE of the process
   std::vector<taskgrain::StepClasses> classes;     ///< by graph
 };
 extern Shared shared;
@@ -38,6 +40,16 @@ class Input : public CMessage_Input {
   Output* output;
 };
 
+/// The message to another process: room for an output, of which the bytes are there.
+class Copy : public CMessage_Copy {
+ public:
+  Copy(std::int64_t to_step, std::size_t to_place) : step(to_step), place(to_place) {}
+
+  std::int64_t step;
+  std::size_t place;
+  char* room;
+};
+
 class Column : public CBase_Column {
  public:
   explicit Column(std::size_t graph);
@@ -45,6 +57,7 @@ class Column : public CBase_Column {
 
   void start();
   void receive(Input* message);
+  void receive_copy(Copy* message);
   /// Executes the task of the current step, whose inputs are all there, and those after it as far as that can be said
   /// of them.
   void go_on();
@@ -64,6 +77,7 @@ class Column : public CBase_Column {
   struct Gathered {
     std::vector<const std::byte*> bytes;
     std::vector<Output*> outputs;
+    std::vector<std::unique_ptr<Copy>> copies;  // which have some of these outputs
     std::size_t arrived = 0;
   };
   struct Free {
@@ -92,3 +106,20 @@ class Column : public CBase_Column {
   std::vector<OutputPtr> outputs_;  // used in turn
   std::size_t oldest_ = 0;
 };
+
+/// The chares of a run, as PE 0 sees them: an array for each graph.
+class Columns {
+ public:
+  /// \param reduced  called on PE 0 for each array when all of its columns are there, and when all are done
+  void create(std::span<const taskgrain::Graph> graphs, CkCallbackFn reduced);
+  void start();
+
+  /// Throws if a process that has so many columns of a graph has no room for them: chares cannot.
+  static void check(const taskgrain::Graph& graph, std::int64_t columns);
+
+ private:
+  std::vector<CProxy_Column> arrays_;
+};
+
+/// Charm++'s, as it is written.
+std::string charm_version();

@@ -24,6 +24,7 @@ KILLS = 50
 LEFT = "[h]ost_agent|[m]pirun|[o]rted|systems/[m]pi|taskgrain_graph/[d]river"
 SYSTEMS = [
     *("mpi", "mpi_bulk", "mpi_openmp", "mpi.mpich", "starpu_mpi", "starpu_mpi.ranks", "parsec_shard"),
+    "charmpp.ranks",
     *(f"taskgrain_{one}.{each}" for one in ("graph", "ptg") for each in ("ranks", "nodes")),
     *("taskgrain_stf.ranks", "dask", "ray_tasks", "ray_actors", "spark.cluster"),
 ]

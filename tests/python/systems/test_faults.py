@@ -68,6 +68,7 @@ def test_survives(name: str, kind: str) -> None:
         ("taskgrain_graph.ranks", "kill", "system: rank 1 failed: its process has ended"),
         ("mpi", "kill", "crash: "),
         ("charmpp", "kill", "crash: "),
+        ("charmpp.ranks", "kill", "crash: "),
         ("itoyori", "kill", "crash: "),
         ("itoyori", "fail", "system: "),
         ("rayon", "fail", "system: the fault that the run was asked for"),
