@@ -31,6 +31,7 @@ def render(history: History, name: str) -> str:
         style=Markup(style),
         summary=summary(history),
         quantity=called(history.question.by),
+        interval="interval" if any(one.series.simulated for one in history.trends) else "95 % interval",
         trends=[_section(one, history) for one in history.trends],
         version=taskgrain.__version__,
     )

@@ -101,7 +101,9 @@ def summary(history: History) -> list[str]:
             f"The clock moved: the kernel alone did up to {quantity.percent(moved)} more in one session than "
             "in another. Sessions are compared at one clock, that of a typical one."
         )
-    if not any(one.changes for one in history.trends):
+    if any(one.series.simulated for one in history.trends):
+        said.append("Intervals of simulated series do not hold the simulation's own error.")
+    if all(one.series.simulated for one in history.trends if one.changes):
         return said
     together, each = quantity.percent(history.question.confidence), quantity.percent(history.confidence, 2)
     return [*said, f"All intervals of the newest changes hold at once with {together} (each with {each})."]

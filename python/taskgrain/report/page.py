@@ -11,6 +11,7 @@ import io
 import json
 import math
 import os
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -234,8 +235,8 @@ def _failures_of(results: Results) -> dict[str, list[tuple[int, Failure]]]:
 
 
 def _breakable(name: str) -> Markup:
-    """A name that may go on in a new line behind each slash."""
-    return Markup("/<wbr>").join(name.split("/"))
+    """A name that may go on in a new line behind each slash, and before the variant of a system."""
+    return Markup("<wbr>").join(re.split(r"(?<=/)|(?<=[a-z]\.)", name))
 
 
 def _unbroken(command: str) -> Markup:

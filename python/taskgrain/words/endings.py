@@ -27,9 +27,10 @@ class Ending(StrEnum):
         """The ending as a column of a table names it."""
         return _TEXTS[self][0]
 
-    @property
-    def meaning(self) -> str:
+    def meaning(self, simulated: bool = False) -> str:
         """The ending in a sentence without its capital and its stop."""
+        if simulated and self is Ending.PRECISE:
+            return "the search is as exact as was asked; the interval is the simulation's own error"
         return _TEXTS[self][1]
 
 
@@ -42,7 +43,7 @@ _TEXTS = {
         "several crossings",
         "the curve crosses the threshold more than once: no one METG",
     ),
-    Ending.AT: ("task times", "the efficiency at given task times was measured, and no METG searched for"),
+    Ending.AT: ("task times", "the efficiency at given task times was asked for, and no METG searched for"),
     Ending.FAILED: ("failed", "the cell failed; see the failures"),
     Ending.UNFINISHED: ("unfinished", "the measurement stopped before the cell came to an end"),
 }

@@ -17,7 +17,8 @@ from taskgrain.cli.history_table import as_json, bars, show
 from taskgrain.cli.printer import Printer
 from taskgrain.history import store
 from taskgrain.history.log import measured
-from taskgrain.history.text import title
+from taskgrain.history.page import render
+from taskgrain.history.text import summary, title
 from taskgrain.history.trends import History, Trend
 
 
@@ -69,6 +70,9 @@ def test_a_simulated_series_is_marked(tmp_path: Path) -> None:
     texts = ["\n".join(printed(each, 100)) for each in found]
     assert ["mpi/stencil_1d/width=4 (simulated)" in one for one in texts] == [True, False]
     assert [as_json(each)["series"][0].get("simulated") for each in found] == [True, None]
+    error = "Intervals of simulated series do not hold the simulation's own error."
+    assert [error in summary(each) for each in found] == [True, False]
+    assert ["95 % interval" in render(each, "h") for each in found] == [False, True]
     titles = [title(each.trends[0].series) for each in found]
     assert titles == ["stencil_1d/width=4, simulated", "stencil_1d/width=4"]
 

@@ -88,6 +88,26 @@ def test_no_scrolling_to_the_side(browser: webdriver.Chrome, report: str, width:
     assert complaints(browser) == []
 
 
+def test_long_names_of_systems_are_neither_cut_nor_broken_in_a_word(
+    browser: webdriver.Chrome, tmp_path: Path
+) -> None:
+    systems = ["mpi_simulated", "mpi_simulated.bulk", "mpi_simulated.bulk_dragonfly"]
+    report = write(data.read(results_folder.big(tmp_path, systems, ["fft", "tree"])))
+    show(browser, report.as_uri(), 390)
+    open_all(browser)
+    names, lines, cut = browser.execute_script("""
+        const names = [...document.querySelectorAll('#matrix .system, #table tbody th a')];
+        const parts = names.flatMap(one => [...one.childNodes].filter(node => node.data));
+        const range = new Range();
+        const lines = one => { range.selectNode(one); return range.getClientRects().length; };
+        return [[...new Set(names.map(one => one.textContent))], parts.map(lines),
+            names.map(one => one.closest('th')).filter(one => one.scrollWidth > one.clientWidth).length];
+    """)
+    assert (sorted(names), set(lines), cut) == (systems, {1}, 0)
+    texts = browser.execute_script("return document.querySelector('#metg-0').textContent")
+    assert all(name in texts for name in systems)
+
+
 def test_dark_mode_reaches_the_charts_without_drawing_again(browser: webdriver.Chrome, report: str) -> None:
     show(browser, report)
     paper = "return getComputedStyle(document.body).backgroundColor"

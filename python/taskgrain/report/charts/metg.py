@@ -113,7 +113,7 @@ def panel(
         for value in (*look.near(cell.metg.about, *cell.metg.ends), cell.number("floor").value)
     )
     scale = look.log(low, high)
-    limit, room = (130, 82) if width is None else (90, 48)
+    limit, room = (170, 82) if width is None else (130, 48)
     axis = alt.Axis(
         title=None, grid=True, ticks=False, domain=False, labelLimit=limit, labelPadding=6, labels=named
     )

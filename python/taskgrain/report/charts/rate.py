@@ -20,10 +20,12 @@ from taskgrain.words import quantity
 
 
 def _intro(results: Results) -> Markup:
+    alone = "on the same cores in the same session"
+    if results.simulated:
+        alone = "at the rate that the simulation is given"
     return Markup(
-        "<p>The same points as work per second. "
-        "The dashed line is the peak: the kernel alone on the same cores in the same session.</p>"
-    )
+        "<p>The same points as work per second. The dashed line is the peak: the kernel alone {}.</p>"
+    ).format(alone)
 
 
 SECTION = Section("rate", "Rate against problem size", _intro)

@@ -94,6 +94,8 @@ class Compared:
     """Iterations of the tasks that rates and efficiencies are of."""
     failed: bool = False
     """True if the baseline has the cell and the contender failed."""
+    simulated: bool = False
+    """True if a side is; no ratio holds the error of a simulation."""
     notes: tuple[str, ...] = ()
     again: Compared | None = None
     """What came of it when it was measured once more, if that was asked."""
@@ -221,6 +223,7 @@ class _Pair:
             bool(matched),
             (len(contender), len(baseline)),
             failed=failed,
+            simulated=any(one.cell.simulated for one in (*contender, *baseline)),
             clock=None if matched else _clock(contender, baseline),
             notes=(*_notes(contender, baseline), *([far] if far and not why else [])),
         )

@@ -44,9 +44,24 @@ def summary(found: Comparison) -> list[str]:
     return [
         first + _in_the_median(found),
         *_hosts(found),
-        f"All intervals of {by} hold at once with {quantity.percent(found.question.confidence)} "
-        f"(each with {quantity.percent(found.confidence, 2)}); the others hold with 95 % each.",
+        *_confidence(found),
         *_the_same(found),
+    ]
+
+
+def _confidence(found: Comparison) -> list[str]:
+    """What the intervals hold, and how surely."""
+    if all(cell.simulated for cell in found.cells):
+        return [
+            "Simulated numbers repeat to the digit: an interval is what the search left open, and does not "
+            "hold the simulation's own error."
+        ]
+    some = any(cell.simulated for cell in found.cells)
+    return [
+        f"All intervals of {called(found.question.by)} hold at once with "
+        f"{quantity.percent(found.question.confidence)} (each with {quantity.percent(found.confidence, 2)}); "
+        "the others hold with 95 % each.",
+        *["Those of simulated cells do not hold the simulation's own error."] * some,
     ]
 
 

@@ -350,6 +350,7 @@ def test_sessions_of_a_simulation_do_not_scatter(tmp_path: Path) -> None:
 
 def test_simulated_systems_are_named(tmp_path: Path) -> None:
     folder = simulated(made.measured(tmp_path / "r", {"limit": 1e-7, "mpi": 2e-7}))
-    notes = only(compared(folder, systems=["limit", "mpi"])).notes
-    assert "mpi is simulated: no machine was measured" in notes
+    found = only(compared(folder, systems=["limit", "mpi"]))
+    notes = found.notes
+    assert found.simulated and "mpi is simulated: no machine was measured" in notes
     assert not any("limit is" in one for one in notes)

@@ -27,6 +27,13 @@ def test_the_sentences_say_what_came_of_it_and_how_sure_it_is() -> None:
     assert len(summary(comparison(nothing))) == 1
 
 
+def test_no_confidence_is_said_of_what_is_simulated() -> None:
+    simulated = replace(cell(), simulated=True)
+    (_, alone), (_, both, own) = (summary(comparison(simulated, *more)) for more in ([], [LONG]))
+    assert "does not hold the simulation's own error" in alone and "95 %" in both
+    assert own == "Those of simulated cells do not hold the simulation's own error."
+
+
 def test_what_matters_most_comes_first() -> None:
     found = comparison(cell(verdict="same"), LONG, cell(), cell(verdict="faster"))
     assert [one.verdict for one in ordered(found)] == ["slower", "faster", "undecided", "same"]
