@@ -256,6 +256,9 @@ def refused(why: str) -> int:
 def main(words: list[str]) -> int:
     options = parse(words)
     suite, out = SUITES[options.suite], printer()
+    if options.cores > (there := len(os.sched_getaffinity(0))):
+        said = f"allowed: 1 to {there}, what this process may use"
+        return refused(f"--cores: {options.cores} is not allowed; {said}")
     own, options.build = options.build, options.build or ROOT / "build" / suite.preset
     try:
         tables = suite.tables(options)

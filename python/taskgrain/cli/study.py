@@ -48,7 +48,10 @@ def study(
 
     wished = numbers.integer(0 if cores is None else cores, "--cores")
     systems = catalogue.discover(how.folders or [])
-    made = studies.read(file, wished or len(choose_cores(0)), systems)
+    made = studies.read(file, wished or studies.MOST_CORES, systems)
+    simulated = all(name in systems and systems[name].simulates_nodes for name in made.systems)
+    there = max([len(choose_cores(0)), *(one.cores for one in made.workloads if simulated)])
+    made = studies.read(file, wished or there, systems)
     own = made.settings.cores
     everywhere = [one.cores for one in made.workloads]
     said = own or (max(everywhere) if all(everywhere) else 0)
@@ -69,9 +72,8 @@ def study(
     made = replace(made, settings=replace(made.settings, **over))
     systems = catalogue.started_by(systems, made.settings.launcher, named)
     chosen = catalogue.select(systems, made.systems, f"{file}: systems", made.systems_named)
-    simulated = all(one.simulates_nodes for one in chosen)
     asked = made.settings_named("cores") if own else "--cores"
-    used = choose_cores(own or wished, named=asked, simulated=simulated)
+    used = choose_cores(own or wished or (there if simulated else 0), named=asked, simulated=simulated)
     chosen = [one.with_variables(env, suffix(env)) for one in chosen for env in made.env]
     chosen = equipped(chosen, how.env, how.quiet or how.dry_run)
     measure(made, chosen, used, replace(how, output=how.output or Path("results") / file.stem))

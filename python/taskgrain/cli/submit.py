@@ -19,8 +19,6 @@ from taskgrain.words import numbers
 from taskgrain.words.errors import InputError, TaskgrainError, UsageError
 from taskgrain.words.quantity import counted
 
-_MOST_CORES = 2**16
-"""Of a node; this host may have fewer."""
 _LEAST_SECONDS, _LEAD_SECONDS = 120.0, 60
 """Of a job; and before its end, to end a measurement in good order."""
 _MOST_RESTARTS = 100
@@ -81,7 +79,7 @@ def submit(
     listed = split_names([nodes], "--nodes") if nodes else []
     wished = [numbers.integer(one, "--nodes", low=1) for one in listed] or [0]
     systems = catalogue.discover()
-    asked = studies.read(file, _MOST_CORES)
+    asked = studies.read(file, studies.MOST_CORES)
     cores = asked.settings.cores or max([len(choose_cores(0)), *(one.cores for one in asked.workloads)])
     made = studies.read(file, cores, systems)  # a workload may have more cores than this host
     for name in ("hosts", "hostfile"):

@@ -64,7 +64,8 @@ def _part(
 ) -> Part:
     file = folder / reader.STUDY
     study = studies.read(file, len(choose_cores(0)))
-    cores = choose_cores(study.settings.cores, named=f"{file}: cores")
+    simulated = all(known[one].simulates_nodes for one in study.systems if one in known)
+    cores = choose_cores(study.settings.cores, named=f"{file}: cores", simulated=simulated)
     known = catalogue.started_by(known, study.settings.launcher, f"{file}: launcher")
     every = (one.with_variables(env, suffix(env)) for one in known.values() for env in study.env)
     every = (replace(one, setting="") for one in every)  # a system of its own, for the study has no `env`

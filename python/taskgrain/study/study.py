@@ -29,6 +29,8 @@ from taskgrain.study.workload import Cell, Workload
 from taskgrain.words import numbers
 from taskgrain.words.errors import InputError, UsageError
 
+MOST_CORES = 2**16
+"""More than a node has: to read a study whose nodes are not known yet."""
 _MOST_WORKLOADS = 10_000
 WORKLOAD_KEYS = (*GIVEN, *PLURALS)
 """The keys of `[defaults]` and of a `[[workloads]]` table; the top level has them, too."""

@@ -177,11 +177,15 @@ def test_names_what_is_wrong(tmp_path: Path, words: list[str], field: str) -> No
             "--sizes: '64,0' is not allowed; allowed: whole numbers from 5 to 30000",
         ),
         ("aero", ["--sizes", "4", "--cores", "5"], "--cores 5 and --points 400000: 5 or more"),
+        ("cg", ["--cores", "10000"], "--cores: 10000 is not allowed; allowed: 1 to 8, what"),
         ("overhead", ["--dependences", "33"], "whole numbers from 1 to 32"),
         ("overhead", ["--spins", "nan"], "'nan' is not allowed; allowed: numbers from 0"),
     ],
 )
-def test_refuses_sizes_before_anything_runs(tmp_path: Path, suite: str, words: list[str], field: str) -> None:
+def test_refuses_what_cannot_be_before_anything_runs(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, suite: str, words: list[str], field: str
+) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)))
     done = run(suite, tmp_path, "--cores", "2", *words)
     assert (done.code, done.out, (tmp_path / "out").exists()) == (2, "", False)
     assert field in done.err

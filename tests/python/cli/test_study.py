@@ -136,6 +136,18 @@ def test_options_stand_in_for_what_the_study_does_not_say(
         assert json.loads(taskgrain(*words, "--cores", same).out)["cores"] == plan["cores"]
 
 
+def test_nodes_that_are_simulated_have_as_many_cores_as_asked(
+    taskgrain: Command, systems: Path, study: Path
+) -> None:
+    file = systems / "fast" / "system.toml"
+    file.write_text(file.read_text().replace("'=']", "'=', '{nodes}']"))
+    words = ("study", study, "--systems", systems, "--dry-run", "--json")
+    study.write_text("systems = 'fast'\npatterns = ['fft']\n[defaults]\ncores = [2, 5000]\n")
+    assert json.loads(taskgrain(*words).out)["cores"] == [*range(5000)]
+    study.write_text(study.read_text().replace("'fast'", "['fast', 'faulty']"))
+    assert "5000 is not allowed; allowed: 1 to" in taskgrain(*words).err
+
+
 @pytest.mark.parametrize(
     "cores", ["cores = [1, 2]", "[defaults]\ncores = [1, 2]", "[[workloads]]\ncores = 2\npattern = 'fft'"]
 )
