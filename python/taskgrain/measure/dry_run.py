@@ -51,7 +51,7 @@ def study(
     by_name = {one.name: one for one in systems}
     for cell in cells:
         system = by_name[cell.system]
-        settings = cell_settings(study.settings, system.simulates_nodes)
+        settings = cell_settings(study.settings, cell.workload, system.simulates_nodes)
         count = cell.workload.cores_of_all(len(cores))
         seconds = (
             simulated_seconds(cell.workload, experiment, settings)

@@ -37,7 +37,8 @@ class Runner:
         made = plan.experiment or experiment_named(plan.settings.experiment)
 
         def experiment(cell: Cell) -> Experiment:
-            asked = cell_settings(plan.settings, plan.systems[cell.system].simulates_nodes)
+            simulated = plan.systems[cell.system].simulates_nodes
+            asked = cell_settings(plan.settings, cell.workload, simulated)
             return made(replace(asked, points=cell.workload.tasks(1)))
 
         references = {name: one.reference_name for name, one in plan.systems.items()}
