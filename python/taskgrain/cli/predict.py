@@ -18,6 +18,7 @@ from taskgrain.words.interval import Interval
 
 if TYPE_CHECKING:
     from taskgrain.cli.printer import Printer
+    from taskgrain.drive.system import System
     from taskgrain.estimate.scaling import Program, ProgramByCores, Scaled
     from taskgrain.report.data import Cell, Results
 
@@ -189,11 +190,15 @@ def _simulated(measured: Sequence[Cell], folder: Path) -> list[Cell]:
     results, known = data.read(folder), catalogue.discover()
     _warn(results)
 
+    def source(system: System) -> object:
+        return (system.folder / system.sources[0]).resolve() if system.sources else system.name
+
     def driver(cell: Cell) -> object:
         system = known.get(plain(cell.system))
-        return (system.folder / system.sources[0]).resolve() if system and system.sources else cell.system
+        return source(system) if system else cell.system
 
-    most = {one.system: one.cores or 0 for one in sorted(measured, key=lambda one: one.cores or 0)}
+    ordered = sorted(measured, key=lambda one: one.cores or 0)
+    last, most = ordered[-1], {one.system: one.cores or 0 for one in ordered}
     names = ", ".join(most)
     needs: dict[str, Callable[[Cell, Cell], object]] = {
         "has no results": lambda *_: True,
@@ -208,8 +213,16 @@ def _simulated(measured: Sequence[Cell], folder: Path) -> list[Cell]:
     }
     found = [(one, cell) for one in measured for cell in results.cells]
     for said, fits in needs.items():
-        found = [pair for pair in found if fits(*pair)]
+        before, found = found, [pair for pair in found if fits(*pair)]
         if not found:
+            there = ", ".join(dict.fromkeys(_tasks(cell) for _, cell in before if cell.simulated))
+            said += f"; it simulates {there}" * bool(there)
+            same = [
+                name for name, one in known.items() if one.simulates_nodes and source(one) == driver(last)
+            ]
+            said += (
+                f". To simulate more: {_to_simulate(min(same), last)}" if same and not last.simulated else ""
+            )
             raise UsageError(f"--simulate: {folder}: {said}")
     taken: dict[tuple[str, int | None], Cell] = {}
     for name in dict.fromkeys(one.system for one, _ in found):
@@ -224,6 +237,30 @@ def _simulated(measured: Sequence[Cell], folder: Path) -> list[Cell]:
             if cell.system == first:
                 taken[name, cell.cores] = replace(cell, name=f"{name}/{cell.workload}")
     return list(taken.values())
+
+
+def _tasks(cell: Cell) -> str:
+    """The tasks of a cell, whatever its nodes."""
+    from taskgrain.report.sweeps import without
+
+    return f"{without(cell.workload, 'width', 'nodes', 'cores')}/tasks_per_core={_per_core(cell)}"
+
+
+def _per_core(cell: Cell) -> int:
+    return max(1, round((cell.fields["width"] or 1) / (cell.cores_there or cell.cores or 1)))
+
+
+def _to_simulate(system: str, one: Cell) -> str:
+    """The command that simulates the tasks of what was measured, on more nodes."""
+    from taskgrain.study.workload import Workload
+
+    given = Workload(**one.fields | {"width": 1, "nodes": 1, "cores": 0})
+    nodes = one.nodes or 1
+    return (
+        f"taskgrain metg --system {system} {given.options().replace(' --width 1', '')} --tasks-per-core "
+        f"{_per_core(one)} --cores {max(1, (one.cores_there or one.cores or 1) // nodes)} "
+        f"--nodes {','.join(str(nodes * 4**power) for power in (1, 2, 3))} --output DIR"
+    )
 
 
 def _alike(one: Cell, other: Cell) -> bool:

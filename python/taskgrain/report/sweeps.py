@@ -50,14 +50,14 @@ def sweeps(results: Results) -> list[Sweep]:
 
 def _kept(field: str, cell: Cell) -> Iterator[tuple[str, list[str]]]:
     """What stays the same where the field varies: a name for it, and the other fields."""
-    yield _without(cell.workload, field), _others(cell, field)
+    yield without(cell.workload, field), _others(cell, field)
     width, cores = cell.fields.get("width"), cell.cores_there
     if field in NUMBERS and isinstance(width, int) and cores and width % cores == 0:
         each = f"tasks_per_core={width // cores}"
-        yield f"{_without(cell.workload, 'width', field)}/{each}", [each, *_others(cell, "width", field)]
+        yield f"{without(cell.workload, 'width', field)}/{each}", [each, *_others(cell, "width", field)]
 
 
-def _without(workload: str, *fields: str) -> str:
+def without(workload: str, *fields: str) -> str:
     return re.sub(rf"/({'|'.join(fields)})=[^/]*", "", workload)
 
 

@@ -208,20 +208,27 @@ def test_what_a_simulation_lacks_is_said(
     refused = predicted(taskgrain, folder, simulation, "--system", "mpi")
     assert refused.code == 2
     assert refused.err.splitlines()[-1].startswith(f"taskgrain: --simulate: {simulation}: {said}")
+    if said == OTHER_TASKS:
+        assert "; it simulates fft/tasks_per_core=" in refused.err
+    more = "--system mpi_simulated --pattern fft --tasks-per-core 8 --cores 2 --nodes 4,16,64 --output DIR\n"
+    assert refused.err.endswith(f". To simulate more: taskgrain metg {more}")
 
 
 def test_a_simulation_of_other_drivers_or_of_none_is_refused(
     taskgrain: Command, folder: Path, simulation: Path, tmp_path: Path
 ) -> None:
     refused = predicted(taskgrain, folder, simulation, "--system", "starpu")
-    assert (refused.code, "simulated: does not simulate the driver of starpu\n" in refused.err) == (2, True)
+    assert (
+        refused.code,
+        "simulated: does not simulate the driver of starpu; it simulates" in refused.err,
+    ) == (2, True)
     refused = predicted(taskgrain, folder, tmp_path / "no")
     assert (refused.code, "no is not allowed; allowed: a results folder" in refused.err) == (2, True)
     refused = predicted(taskgrain, folder, tmp_path)
     assert (refused.code, f"is {tmp_path} a results folder?" in refused.err) == (2, True)
     (tmp_path / "runs.jsonl").write_text("not JSON\n")
     refused = predicted(taskgrain, folder, tmp_path)
-    assert f"--simulate: {tmp_path}: has no results\n" in refused.err
+    assert f"--simulate: {tmp_path}: has no results" in refused.err
     change(folder, ("cell",), {"simulated": True})
     refused = predicted(taskgrain, folder, simulation)
     assert (refused.code, "mpi, starpu: simulated, too, and not measured" in refused.err) == (2, True)
