@@ -247,18 +247,18 @@ def _tasks(cell: Cell) -> str:
 
 
 def _per_core(cell: Cell) -> int:
-    return max(1, round((cell.fields["width"] or 1) / (cell.cores_there or cell.cores or 1)))
+    return max(1, round(int(str(cell.fields["width"] or 1)) / (cell.cores_there or cell.cores or 1)))
 
 
 def _to_simulate(system: str, one: Cell) -> str:
     """The command that simulates the tasks of what was measured, on more nodes."""
     from taskgrain.study.workload import Workload
 
-    given = Workload(**one.fields | {"width": 1, "nodes": 1, "cores": 0})
+    fields: dict[str, Any] = dict(one.fields) | {"width": 1, "nodes": 1, "cores": 0}
     nodes = one.nodes or 1
     return (
-        f"taskgrain metg --system {system} {given.options().replace(' --width 1', '')} --tasks-per-core "
-        f"{_per_core(one)} --cores {max(1, (one.cores_there or one.cores or 1) // nodes)} "
+        f"taskgrain metg --system {system} {Workload(**fields).options().replace(' --width 1', '')} "
+        f"--tasks-per-core {_per_core(one)} --cores {max(1, (one.cores_there or one.cores or 1) // nodes)} "
         f"--nodes {','.join(str(nodes * 4**power) for power in (1, 2, 3))} --output DIR"
     )
 
