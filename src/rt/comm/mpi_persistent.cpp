@@ -148,43 +148,35 @@ bool MpiPersistentMessages::all_sent() const noexcept {
   });
 }
 
-bool MpiPersistentMessages::test() {
-  if (active_.empty()) return false;
-  if (next_tested_ >= active_.size()) next_tested_ = 0;
-  const std::size_t first = next_tested_, tested = std::min(most_tested, active_.size() - first);
-  next_tested_ += tested;
-  int number = 0;
-  const int code =
-      MPI_Testsome(static_cast<int>(tested), oldest_.data() + first, &number, indices_.data(), statuses_.data());
-  if (code != MPI_SUCCESS && code != MPI_ERR_IN_STATUS) {
-    report_error_(-1, "MPI_Testsome", code);
-    return false;
+std::span<const MPI_Request> MpiPersistentMessages::to_test() noexcept {
+  first_tested_ = end_tested_ < oldest_.size() ? end_tested_ : 0;
+  end_tested_ = first_tested_ + std::min(most_tested, oldest_.size() - first_tested_);
+  return std::span(oldest_).subspan(first_tested_, end_tested_ - first_tested_);
+}
+
+void MpiPersistentMessages::complete(std::size_t tested, int code) {
+  const std::size_t at = first_tested_ + tested;
+  Message& message = *active_[at];
+  if (code != MPI_SUCCESS) report_error_(message.plan.rank, message.plan.sends ? "MPI_Send" : "MPI_Recv", code);
+  if (++message.complete % message.pieces == 0 && code == MPI_SUCCESS) {
+    message.done.store(message.complete / message.pieces, std::memory_order_release);
+    done.push_back(&message.plan);
   }
-  if (number == 0 || number == MPI_UNDEFINED) return false;
-  for (std::size_t k = 0; k < static_cast<std::size_t>(number); ++k) {
-    const std::size_t at = first + static_cast<std::size_t>(indices_[k]);
-    const int error = code == MPI_ERR_IN_STATUS ? statuses_[k].MPI_ERROR : MPI_SUCCESS;
-    if (error == MPI_ERR_PENDING) continue;
-    Message& message = *active_[at];
-    if (error != MPI_SUCCESS) report_error_(message.plan.rank, message.plan.sends ? "MPI_Send" : "MPI_Recv", error);
-    if (++message.complete % message.pieces == 0 && error == MPI_SUCCESS) {
-      message.done.store(message.complete / message.pieces, std::memory_order_release);
-      done.push_back(&message.plan);
-    }
-    start(message);
-    if (message.complete < message.started)
-      oldest_[at] = message.request(message.complete);
-    else
-      message.tested = false;
-  }
-  for (std::size_t at = std::min(first + tested, active_.size()); at-- > first;)
+  start(message);
+  if (message.complete < message.started)
+    oldest_[at] = message.request(message.complete);
+  else
+    message.tested = false;
+}
+
+void MpiPersistentMessages::end_test() noexcept {
+  for (std::size_t at = end_tested_; at-- > first_tested_;)
     if (!active_[at]->tested) {
       active_[at] = std::exchange(active_.back(), nullptr);
       oldest_[at] = oldest_.back();
       active_.pop_back();
       oldest_.pop_back();
     }
-  return true;
 }
 
 }  // namespace taskgrain::rt::detail

@@ -10,13 +10,13 @@
 #include <mpi.h>
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "taskgrain/rt/detail/messages.hpp"
@@ -52,16 +52,20 @@ class MpiPersistentMessages {
 
   /// Frees messages whose handle was destroyed and which are complete. \pre `done` is empty
   void free_ended();
-  /// Calls MPI_Testsome. \returns whether any request was complete
-  bool test();
-  /// The plan of each message that `test` found complete, once for each completion. The polling thread clears it.
+  /// A test: requests that may be complete, for an MPI_Testsome together with others, since each asks the network.
+  std::span<const MPI_Request> to_test() noexcept;
+  /// One of these is, with MPI's code.
+  void complete(std::size_t tested, int code);
+  /// After all of them.
+  void end_test() noexcept;
+  /// The plan of each message that a test found complete, once for each completion. The polling thread clears it.
   std::vector<const PersistentMessage::Plan*> done;
 
   // -- by any thread
   bool any_allowed() const noexcept { return allowed_.load(std::memory_order_relaxed) != nullptr; }
 
  private:
-  /// The most requests of one MPI_Testsome; the next call tests others. It bounds the time of a poll.
+  /// The most requests of one test; the next one is of others. It bounds the time of a poll.
   static constexpr std::size_t most_tested = 64;
 
   struct Message {
@@ -103,14 +107,12 @@ class MpiPersistentMessages {
   const std::int64_t piece_bytes_;
   const std::function<void(int, const char*, int)> report_error_;
   std::vector<std::unique_ptr<Message>> messages_;
-  std::map<int, PersistentCounts> freed_;  ///< by rank: sums over the messages that were freed
-  std::vector<int> dropped_;               ///< lost ranks
-  std::vector<Message*> ended_;            ///< their handles were destroyed, and they are not freed yet
-  std::vector<Message*> active_;           ///< they have started requests that are not complete
-  std::vector<MPI_Request> oldest_;        ///< of each of active_, the oldest of these
-  std::size_t next_tested_ = 0;            ///< where the next MPI_Testsome begins in oldest_
-  std::array<int, most_tested> indices_{};
-  std::array<MPI_Status, most_tested> statuses_{};
+  std::map<int, PersistentCounts> freed_;          ///< by rank: sums over the messages that were freed
+  std::vector<int> dropped_;                       ///< lost ranks
+  std::vector<Message*> ended_;                    ///< their handles were destroyed, and they are not freed yet
+  std::vector<Message*> active_;                   ///< they have started requests that are not complete
+  std::vector<MPI_Request> oldest_;                ///< of each of active_, the oldest of these
+  std::size_t first_tested_ = 0, end_tested_ = 0;  ///< those of oldest_ that are tested
 
   /// Lock-free lists: any thread pushes, `start` takes all. allowed_: to be started; closed_: the handle was destroyed.
   std::atomic<Message*> allowed_{nullptr}, closed_{nullptr};

@@ -78,11 +78,17 @@ void MpiTransport::restart(int receive) {
   if (code != MPI_SUCCESS) report_error(-1, mpi_error("MPI_Start", code));
 }
 
-/// Calls MPI_Testsome for receives and operations. \returns whether any was complete
+/// Calls MPI_Testsome for receives, operations and persistent messages. \returns whether any was complete
 bool MpiTransport::test() {
+  const std::size_t own = requests_.size();
+  // As copies: MPI does not change the handle of a persistent request.
+  const std::span<const MPI_Request> persistent = persistent_.to_test();
+  requests_.insert(requests_.end(), persistent.begin(), persistent.end());
+  make_room_for_results();
   int number = 0;
   const int code =
       MPI_Testsome(static_cast<int>(requests_.size()), requests_.data(), &number, indices_.data(), statuses_.data());
+  requests_.resize(own);
   if (code != MPI_SUCCESS && code != MPI_ERR_IN_STATUS) {
     report_error(-1, mpi_error("MPI_Testsome", code));
     return false;
@@ -95,7 +101,9 @@ bool MpiTransport::test() {
     const int error = code == MPI_ERR_IN_STATUS ? status.MPI_ERROR : MPI_SUCCESS;
     const auto index = static_cast<std::size_t>(indices_[k]);
     if (error == MPI_ERR_PENDING) continue;
-    if (index >= buffers_.size()) {
+    if (index >= own) {
+      persistent_.complete(index - own, error);
+    } else if (index >= buffers_.size()) {
       requests_[index] = MPI_REQUEST_NULL;
       finish(operations_[index - buffers_.size()], error);
       finished = true;
@@ -107,6 +115,7 @@ bool MpiTransport::test() {
       arrivals_.push_back({indices_[k], status.MPI_SOURCE, static_cast<std::size_t>(bytes)});
     }
   }
+  persistent_.end_test();
   if (!finished) return true;
   std::size_t kept = 0;
   for (std::size_t k = 0; k < operations_.size(); ++k)
@@ -146,16 +155,15 @@ void MpiTransport::finish(const Operation& operation, int code) {
 
 // -- by the polling thread
 
-/// One round: tests requests, delivers what is complete, and starts the receives again. \returns whether any was
-/// complete
-bool MpiTransport::progress_once(Receiver& receiver) {
+/// One round: tests requests, delivers what is complete, and starts the receives again.
+MpiTransport::Found MpiTransport::progress_once(Receiver& receiver) {
   {
     const std::scoped_lock guard(mpi_);
     persistent_.start();
     persistent_.free_ended();
-    const bool any = test();
-    if (!persistent_.test() && !any) return false;
+    if (!test()) return Found::nothing;
   }
+  const bool all = arrivals_.size() == buffers_.size();
   for (const PersistentMessage::Plan* plan : persistent_.done) receiver.persistent_done(*plan);
   persistent_.done.clear();
   for (const Arrival& arrival : arrivals_) deliver(receiver, arrival);
@@ -166,7 +174,7 @@ bool MpiTransport::progress_once(Receiver& receiver) {
     for (const Arrival& arrival : arrivals_) restart(arrival.receive);
   }
   arrivals_.clear();
-  return true;
+  return all ? Found::all : Found::some;
 }
 
 void MpiTransport::deliver(Receiver& receiver, const Arrival& arrival) {
@@ -283,16 +291,17 @@ bool MpiTransport::poll(Receiver& receiver, bool all) {
   } const leave{polling_};
 
   const std::int64_t begin = ticks();
-  bool came = false, found = true;
-  for (int round = 0; round < most_rounds && found; ++round) {
+  bool came = false;
+  auto found = Found::all;
+  for (int round = 0; round < most_rounds && found == Found::all; ++round) {
     poll_requested_.store(false, std::memory_order_relaxed);
     found = progress_once(receiver);
-    if (!found && round == 0) {
+    if (found == Found::nothing && round == 0) {
       // A poll that was preempted may take a thousand times as long, so one measurement at most doubles the estimate.
       const std::int64_t took = std::max<std::int64_t>(1, ticks() - begin);
       poll_cost_ = poll_cost_ == 0 ? took : std::min(took, 2 * poll_cost_);
     }
-    came |= found;
+    came |= found != Found::nothing;
     came |= deliver_reports(receiver);
     start_pending_sends(all);  // so that replies leave before the next round
   }

@@ -107,7 +107,7 @@ class MpiTransport final : public Transport {
   static constexpr int most_messages = 8;
   static constexpr int message_tag = 0;  ///< bodies have 1 to most_bodies
   static constexpr std::uint16_t most_bodies = 64;
-  /// The most rounds of a poll, so that it ends even if each round finds something.
+  /// The most rounds of a poll, so that it ends even if each round finds as much as it can.
   static constexpr int most_rounds = 8;
 
   /// A body in flight to a rank. Its tag is its index in `bodies` plus 1.
@@ -190,11 +190,14 @@ class MpiTransport final : public Transport {
   void start(const Operation& operation, MPI_Request request);
   void finish(const Operation& operation, int code);
   void sent_piece(Peer& peer, std::uint16_t tag);
+  void make_room_for_results();
   void restart(int receive);
   bool test();
 
   // -- by the polling thread
-  bool progress_once(Receiver& receiver);
+  /// What was complete. If all posted receives were, more may have come; else a round more would ask MPI in vain.
+  enum class Found : std::uint8_t { nothing, some, all };
+  Found progress_once(Receiver& receiver);
   void deliver(Receiver& receiver, const Arrival& arrival);
   void receive_body(int from, std::uint16_t tag, const Receiver::Place& place, std::size_t bytes);
   void start_pending_sends(bool all);

@@ -226,10 +226,14 @@ void MpiTransport::start_body(Peer& peer, std::uint16_t tag) {
 void MpiTransport::start(const Operation& operation, MPI_Request request) {
   operations_.push_back(operation);
   requests_.push_back(request);
-  if (indices_.size() < requests_.size()) {
-    indices_.resize(2 * requests_.size());
-    statuses_.resize(2 * requests_.size());
-  }
+  make_room_for_results();
+}
+
+/// Of an MPI_Testsome of all requests.
+void MpiTransport::make_room_for_results() {
+  if (indices_.size() >= requests_.size()) return;
+  indices_.resize(2 * requests_.size());
+  statuses_.resize(2 * requests_.size());
 }
 
 void MpiTransport::sent_piece(Peer& peer, std::uint16_t tag) {
