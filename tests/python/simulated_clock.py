@@ -198,6 +198,9 @@ class Process:
     """By what factor its runs are, as long as it lives."""
     alive: bool = True
 
+    def quit(self) -> None:
+        pass
+
     def close(self) -> None:
         self.alive = False
 

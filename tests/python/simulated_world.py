@@ -155,6 +155,9 @@ class Simulated:
     def park(self) -> None:
         self.world.awake.discard(self.driver)
 
+    def quit(self) -> None:
+        pass
+
     def close(self) -> None:
         self.world.now += self.world.quitting.get(self.name, 0.0)
         self.kill()

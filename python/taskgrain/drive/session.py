@@ -141,6 +141,7 @@ class Session:
         self._readers: list[_Reader] = []
         self._number = 0
         self._parked = False
+        self._quit_until: float | None = None  # by the clock; once it is asked to
 
     def __enter__(self) -> Self:
         return self
@@ -312,25 +313,31 @@ class Session:
                 self._hosts.go_on(self._tree.mark, self.launch.nodes, len(self.launch.cores))
             self._parked = False
 
+    def quit(self) -> None:
+        """Asks the driver to quit, and does not wait for that: `close` does."""
+        if self._tree is None or self._quit_until is not None:
+            return
+        self._tree.note_shared_memory()
+        self._quit_until = 0.0
+        with contextlib.suppress(DriverError, OutOfTime):  # the time of other hosts may be up
+            if self._hosts:
+                self.park()  # other hosts, too, note what is shared in memory there
+            self.resume()
+            self._send({"op": "quit"}, QUIT_SECONDS, lambda: math.inf)
+            self._quit_until = time.monotonic() + QUIT_SECONDS
+
     def close(self) -> None:
-        """Asks the driver to quit, then kills what is left of it."""
-        if self._tree is not None:
-            self._tree.note_shared_memory()
-            try:
-                if self._hosts:
-                    self.park()  # other hosts, too, note what is shared in memory there
-                self.resume()
-                self._send({"op": "quit"}, QUIT_SECONDS, lambda: math.inf)
-                self._tree.wait(QUIT_SECONDS)
-            except (DriverError, OutOfTime):  # the time of other hosts may be up
-                pass
+        """Has the driver quit, then kills what is left of it."""
+        self.quit()
+        if self._tree is not None and self._quit_until is not None:
+            self._tree.wait(max(0.0, self._quit_until - time.monotonic()))
         self.kill()
         self._log.close()
 
     def kill(self) -> int | None:
         """Kills the driver and all its descendants; returns its exit code (128 + n for signal n)."""
         tree, self._tree = self._tree, None
-        self.ready, self._parked = None, False
+        self.ready, self._parked, self._quit_until = None, False, None
         if tree is None:
             return None
         if self._hosts:

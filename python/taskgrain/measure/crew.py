@@ -29,6 +29,7 @@ class Process(Protocol):
 
     @property
     def alive(self) -> bool: ...
+    def quit(self) -> None: ...
     def close(self) -> None: ...
     def kill(self) -> int | None: ...
 
@@ -126,8 +127,13 @@ class Crew(Generic[P]):
         """All of them, in the order in which they served last."""
         return [one.process for one in self._members]
 
+    def quit(self) -> None:
+        """Asks all to quit, and waits for none: `close` does."""
+        for one in self._members:
+            one.process.quit()
+
     def close(self) -> None:
-        """Asks all to quit."""
+        self.quit()
         for one in self._members:
             one.process.close()
 

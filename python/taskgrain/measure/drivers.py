@@ -168,7 +168,9 @@ class Drivers:
                     ) from None
 
     def close(self) -> None:
-        """Asks all to quit."""
+        """Asks all to quit, and then waits: some take their time."""
+        for crew in self._crews.values():
+            crew.quit()
         for crew in self._crews.values():
             crew.close()
 

@@ -13,6 +13,10 @@ from taskgrain.measure.crew import MOST, Crew
 @dataclass(eq=False)
 class Process:
     alive: bool = True
+    asked: bool = False
+
+    def quit(self) -> None:
+        self.asked = True
 
     def close(self) -> None:
         self.alive = False
@@ -36,6 +40,19 @@ def numbers(of: Crew[Process], rounds: int) -> list[int]:
         of.turn()
         found.append(of.number)
     return found
+
+
+def test_all_are_asked_to_quit_before_anyone_is_waited_for() -> None:
+    class Last(Process):
+        def close(self) -> None:
+            assert all(one.asked for one in of.processes())
+            super().close()
+
+    of = Crew[Process](True)
+    for one in (Last(), Last(), Last()):
+        of.join(one)
+    of.close()
+    assert not any(one.alive for one in of.processes())
 
 
 def test_nobody_serves_before_one_has_joined() -> None:
