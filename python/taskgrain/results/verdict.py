@@ -81,7 +81,7 @@ def error_of(cells: Sequence[Cell]) -> str:
         return "The results do not say how far the simulation is from a machine."
     return (
         "Intervals of what is simulated are the simulation's own error, a factor of "
-        f"{error:g} on two hosts, and no confidence intervals."
+        f"{error:g} for two ranks, and no confidence intervals."
     )
 
 

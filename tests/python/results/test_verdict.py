@@ -157,7 +157,7 @@ def test_the_error_of_a_simulation_is_said_and_in_its_intervals() -> None:
     cell = judged("a", simulated=True)
     assert cell.started
     cell.started = replace(cell.started, simulation_error=2.0)
-    said = "the simulation's own error, a factor of 2 on two hosts, and no confidence intervals"
+    said = "the simulation's own error, a factor of 2 for two ranks, and no confidence intervals"
     assert said in verdict([cell])[0]
     shown = cell.to_json(0.5)
     for known in (cell.metg.low, cell.metg.high), (shown["low"], shown["high"]):
