@@ -316,7 +316,7 @@ def _show(out: Printer, name: str, programs: Sequence[Predicted], counts: Sequen
         until, least, beyond = _until(cells, program), program.at_least(), program.no_gain_beyond()
         lines.append(
             [
-                cells[0].called,
+                cells[0].called + " (partly simulated)" * _is_simulated(cells, cells[-1].cores or 0),
                 _cores(until) if until else quantity.NOTHING,
                 quantity.interval(least) if least else quantity.NOTHING,
                 quantity.NOTHING if beyond is None else _count(beyond),
@@ -420,4 +420,10 @@ def _fields(
             | ({"simulated": True} if _is_simulated(cells, count) else {})
             for count, row in zip(counts, rows, strict=True)
         ],
-    } | ({"simulated": True} if most.simulated else {})
+    } | (
+        {"simulated": True}
+        if most.simulated
+        else {"simulated_cores": cells[-1].cores}
+        if cells[-1].simulated
+        else {}
+    )

@@ -39,7 +39,7 @@ def state_of_the_machine(cells: Sequence[Cell]) -> str:
     Empty where there is nothing to say of either.
     """
     if cells and all(cell.simulated for cell in cells):
-        without = " Ratios do not hold it." * any(cell.simulation_error > 1.0 for cell in cells)
+        without = " Ratios do not hold this error." * any(cell.simulation_error > 1.0 for cell in cells)
         return f"{_SIMULATED} {error_of(cells)}{without}"
     others = median([share for cell in cells if (share := _others(cell)) is not None] or [0.0])
     slowdown = median([times for cell in cells if (times := _slowdown(cell))] or [1.0])

@@ -29,8 +29,9 @@ class Ending(StrEnum):
 
     def meaning(self, simulated: bool = False) -> str:
         """The ending in a sentence without its capital and its stop."""
-        if simulated and self is Ending.PRECISE:
-            return "the search is as exact as was asked; the interval is the simulation's own error"
+        if simulated and self in (Ending.PRECISE, Ending.BUDGET):
+            exact = "as exact as" if self is Ending.PRECISE else "less exact than"
+            return f"the search is {exact} was asked; the interval is the simulation's own error"
         return _TEXTS[self][1]
 
 

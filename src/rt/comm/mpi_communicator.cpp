@@ -2,11 +2,11 @@
 
 #include <array>
 #include <cstdlib>
-#include <exception>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -72,7 +72,7 @@ std::unique_ptr<Messages> over_mpi(MPI_Comm of, const CommunicatorOptions& optio
       throw UsageError("transport is shared, and the ranks are on several hosts; allowed there are auto, mpi");
     try {
       if (host.size() > 1) segment = here.make_segment();
-    } catch (const std::exception&) {  // on all ranks of the host
+    } catch (const std::system_error&) {  // on all ranks of the host
       if (chosen == "shared") throw;
     }
     if (segment != nullptr && one_host)

@@ -54,6 +54,8 @@ class MpiPersistentMessages {
   void free_ended();
   /// A test: requests that may be complete, for an MPI_Testsome together with others, since each asks the network.
   std::span<const MPI_Request> to_test() noexcept;
+  /// Whether these are all that may be.
+  bool tests_all() const noexcept { return end_tested_ - first_tested_ == oldest_.size(); }
   /// One of these is, with MPI's code.
   void complete(std::size_t tested, int code);
   /// After all of them.

@@ -163,7 +163,7 @@ MpiTransport::Found MpiTransport::progress_once(Receiver& receiver) {
     persistent_.free_ended();
     if (!test()) return Found::nothing;
   }
-  const bool all = arrivals_.size() == buffers_.size();
+  const bool all = arrivals_.size() == buffers_.size() || !persistent_.tests_all();
   for (const PersistentMessage::Plan* plan : persistent_.done) receiver.persistent_done(*plan);
   persistent_.done.clear();
   for (const Arrival& arrival : arrivals_) deliver(receiver, arrival);

@@ -195,7 +195,8 @@ class MpiTransport final : public Transport {
   bool test();
 
   // -- by the polling thread
-  /// What was complete. If all posted receives were, more may have come; else a round more would ask MPI in vain.
+  /// What was complete. After `all` that could be found in one round, there may be more; else a round more would ask
+  /// MPI in vain, mostly.
   enum class Found : std::uint8_t { nothing, some, all };
   Found progress_once(Receiver& receiver);
   void deliver(Receiver& receiver, const Arrival& arrival);

@@ -14,7 +14,7 @@
 /// them publishes, after its last record of iteration n, a *credit* of n + 1 for the sending rank. Before its first
 /// send of iteration n to a rank, the sender waits for credits of n + 2 - blocks: block n - blocks is read until
 /// iteration n - blocks, or by carried edges until n - blocks + 1. Two blocks would do where no edge is carried; small
-/// groups have four, so that nobody waits for credits.
+/// groups have four or more, so that nobody waits for credits.
 ///
 /// Two mechanisms carry an edge, chosen for each pair of ranks:
 ///   shared stores         Where they share memory, blocks, counters and credits are stores to the receiver's arena.

@@ -179,6 +179,7 @@ def test_more_nodes_than_were_measured_may_be_simulated(
     words = (*words, "--simulate", simulation)
     (cell,) = json.loads(taskgrain(*words, "--json", "--system", "mpi").out)["cells"]
     assert (cell["system"], cell["measured_cores"], "simulated" in cell) == ("mpi", 2, False)
+    assert cell["simulated_cores"] > 2
     assert [one.get("simulated", False) for one in cell["scaled"]] == [False, False, True]
     shown = taskgrain(*words, "--system", "mpi")
     assert shown.out.count("(simulated)") == 1 and "a factor of 2 on two hosts" in shown.out

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <exception>
 #include <memory>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -115,6 +116,40 @@ TEST(MpiCommunicators, MakeCollectiveCalls) {
   OverHosts comm;
   check_collectives(comm, 30);
   check_collector(comm, 2);
+}
+
+TEST(MpiCommunicators, SendThroughMemoryToRanksOfTheirHost) {
+  struct Counter : detail::Transport::Receiver {
+    void packet(int, std::span<const std::byte>) override { ++packets; }
+    Place place(int, std::span<const std::byte>, std::size_t bytes) override {
+      body.resize(bytes);
+      return {body.data(), nullptr};
+    }
+    void arrived(int, void*) override { ++bodies; }
+    void reusable(void*) override {}
+    void lost(int, const std::string&) noexcept override {}
+    int packets = 0, bodies = 0;
+    std::vector<std::byte> body;
+  } got;
+  const auto transport = over_hosts(2);
+  if (transport->ranks() < 3) GTEST_SKIP() << "no host of two ranks";
+  transport->watch(got);
+  const std::vector<std::byte> packet(8);
+  const std::size_t bytes = 1 << 20;
+  int others = 0;
+  for (int to = transport->rank() % 2; to < transport->ranks(); to += 2) {
+    if (to == transport->rank()) continue;
+    ++others;
+    transport->send(to, packet);
+    transport->send_large(to, packet, {transport->shared_memory()->allocate(bytes), bytes}, nullptr);
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+  transport->poll(got);  // once: what went by MPI would need a poll of the sender first
+  EXPECT_EQ(got.packets, others);
+  EXPECT_EQ(got.bodies, others);
+  while (!transport->flush(got)) {
+  }
+  transport->leave();
 }
 
 TEST(MpiCommunicators, ShareMemoryWithRanksOfTheirHost) {
