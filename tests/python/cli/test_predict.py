@@ -182,7 +182,7 @@ def test_more_nodes_than_were_measured_may_be_simulated(
     assert cell["simulated_cores"] > 2
     assert [one.get("simulated", False) for one in cell["scaled"]] == [False, False, True]
     shown = taskgrain(*words, "--system", "mpi")
-    assert shown.out.count("(simulated)") == 1 and "a factor of 2 on two hosts" in shown.out
+    assert shown.out.count("(simulated)") == 1 and "a factor of 2 for two ranks" in shown.out
     assert "Measured on 2 cores and simulated on 4 nodes of 2 cores" in shown.out
     assert "predicted from" not in shown.err
 
