@@ -77,7 +77,8 @@ class HostsTransport final : public Transport {
   void start_persistent() noexcept override { mpi_.start_persistent(); }
   PersistentCounts persistent_counts(int rank) noexcept override { return mpi_.persistent_counts(rank); }
 
-  /// Asks MPI only if it is time to, or if nothing came through memory: a look there costs some hundred times as much.
+  /// Asks MPI only if it is time to, or if nothing came through memory: to look there takes a few loads, and MPI may
+  /// call the system.
   bool poll(Receiver& receiver) override;
   bool all_sent() noexcept override { return shared_.all_sent() && mpi_.all_sent(); }
   /// All ranks leave together, as with MPI alone, when nothing waits in memory.

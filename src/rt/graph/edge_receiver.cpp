@@ -56,8 +56,8 @@ void EdgeReceiver::finish(int worker, std::int64_t iteration) {
   }
 }
 
-/// Sends the credits for what all workers have read, and allows messages into the blocks that this frees. \pre the lock is
-/// held
+/// Sends the credits for what all workers have read, and allows messages into the blocks that this frees. \pre the lock
+/// is held
 void EdgeReceiver::grant_credit(Origin& from) noexcept {
   const std::int64_t all_read = std::ranges::min(from.read);
   if (all_read <= from.all_read) return;

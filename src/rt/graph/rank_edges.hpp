@@ -25,9 +25,9 @@
 ///                         to the end of launches that this rank has made or the sender has announced. So all that is
 ///                         sent is received, and no receive is posted between launches.
 ///
-/// A message costs more than a store, so c is 4 for small groups, which then have 8 blocks; else it is 1. The sender waits
-/// for nothing that is never told, because blocks > c: when all of the n iterations before are read, it knows of
-/// n − n mod c ≥ n + 1 − c ≥ n + 2 − blocks.
+/// A message costs more than a store, so c is 4 for small groups, which then have 8 blocks; else it is 1. Because
+/// blocks > c, the sender waits for nothing that is never told: when all of the n iterations before are read, it knows
+/// of n − n mod c ≥ n + 1 − c ≥ n + 2 − blocks.
 ///
 /// Three parts share the work: an EdgeSender, an EdgeReceiver, and a LaunchAgreement, which compares how ranks launch.
 /// An EdgeEndpoint (edge_endpoint.hpp) receives their active messages. rank_edges_compiler.cpp sets all of them up.
