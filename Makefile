@@ -14,16 +14,24 @@ unexport BASH_ENV CDPATH GREP_OPTIONS PYTHONPATH PYTHONHOME OMP_NUM_THREADS  # m
 .NOTPARALLEL:  # set-up once, and what is measured alone; ninja compiles in parallel
 export CXX  # g++ unless somebody says otherwise: pip's builds and the others share what ccache keeps by the compiler's name
 taskgrain := .venv/bin/taskgrain
-.PHONY: study figures doctor setup setup-dev test test-ci test-deep test-fast test-cpp test-python test-drivers test-schedules test-tsan test-asan test-aarch64 models lint format docs docs-tables bench bench-metg clean
+.PHONY: study figures doctor setup setup-first setup-dev test test-ci test-deep test-fast test-cpp test-python test-drivers test-schedules test-tsan test-asan test-aarch64 models lint format docs docs-tables bench bench-metg clean
 .DEFAULT_GOAL := study
+
+# Nothing works without what is built, which is not in .venv, nor after the checkout was moved.
+lost := $(shell [[ -e build/installed/taskgrain && -e .venv/bin/python && "$$(cat .venv/.place)" -ef . ]] 2>/dev/null || echo lost)
 
 # After an update, the systems that were built anew are measured beside their earlier cells; STUDYFLAGS=--restart leaves the earlier
 # ones out of the report. Where the study itself has changed, give another folder: make study OUTPUT=results/default-2.
 STUDYFLAGS := --keep-both
 OUTPUT := results/default
-study: setup
-	$(taskgrain) study studies/default.toml --output '$(OUTPUT)' $(STUDYFLAGS)
-	$(taskgrain) report '$(OUTPUT)'
+begun := $(shell date +%s)
+clock = $$(printf '%d:%02d' $$(($(1) / 60)) $$(($(1) % 60)))
+# In a new checkout, what the study does not run is built after it.
+study: $(if $(lost),setup-first,setup)
+	@ready=$$(date +%s) && \
+	$(taskgrain) study studies/default.toml --output '$(OUTPUT)' $(STUDYFLAGS) && $(taskgrain) report '$(OUTPUT)' && \
+	measured=$$(date +%s) && $(MAKE) --no-print-directory --quiet setup && \
+	echo "set up in $(call clock,(ready - $(begun))), measured in $(call clock,(measured - ready))$(if $(lost),; the other systems built in $(call clock,($$(date +%s) - measured)))"
 
 # A study of studies/papers and all its plots: make figures STUDY=task-bench-figure-10-dependences
 figures: setup
@@ -49,6 +57,8 @@ GROUPS := default
 # The installation is editable: Python modules, and the system.toml and Python files of systems, are used where they lie. So set-up
 # runs again only when what it reads has changed, and the build only when something else of include/, src/ or systems/ has.
 setup: .venv/.built.$(GROUPS)
+setup-first: .venv/.installed.$(GROUPS)
+	@tools/build --first
 setup-dev: .venv/.built-dev.$(GROUPS)
 
 # The tables [setup]; the files of systems that are used where they lie, and where users' systems are. A file with the checksum
@@ -62,8 +72,6 @@ $(needs) $(names):
 # Who has other groups has the default one, and who has set up for development has set up.
 touch = touch $(sort $@ $(basename $@).default $(subst -dev.,.,$@ $(basename $@).default))
 
-# Nothing works without what is built, which is not in .venv, nor after the checkout was moved.
-lost := $(shell [[ -e build/installed/taskgrain && -e .venv/bin/python && "$$(cat .venv/.place)" -ef . ]] 2>/dev/null || echo lost)
 .PHONY: lost
 .venv/.installed.$(GROUPS) .venv/.installed-dev.$(GROUPS): .venv/.installed%: \
   pyproject.toml tools/setup tools/requirements.py tools/build_once.sh $(wildcard systems/*/setup systems/*/Cargo.toml src/rust/*) $(needs) $(lost)
@@ -85,20 +93,24 @@ test-deep:
 test-fast: lint test-cpp
 	$(MAKE) test-python test-drivers RING=fast
 
-# Whose tests the targets below run: those of `make test`, unless RING says fast, submission or deep.
+# Whose tests the targets below run: those of `make test`, unless RING says another ring; `groups`: those of them that
+# need a group of systems; `examples`: those of them that draw examples, with all of these.
 RING := test
 marked.fast := not (slow or submission or deep)
 marked.test := not (submission or deep)
 marked.submission := submission
 marked.deep := deep
+marked.groups := of_a_group and not (submission or deep)
+marked.examples := hypothesis and not (submission or deep)
 ifeq ($(marked.$(RING)),)
-$(error RING=$(RING): '$(RING)' is not allowed; allowed: fast, test, submission, deep)
+$(error RING=$(RING): '$(RING)' is not allowed; allowed: fast, test, submission, deep, groups, examples)
 endif
-pytest := .venv/bin/pytest
+pytest := .venv/bin/pytest -rs
 none_is_fine := || [ $$? = 5 ]  # which is what pytest ends with if no test is chosen
 
+test-python: export TASKGRAIN_TEST_ROUNDS = $(if $(filter fast test,$(RING)),0.2,1)
 test-python: setup-dev
-	$(pytest) -m "$(marked.$(RING))" --ignore tests/python/systems --numprocesses 2 --dist loadfile --no-loadscope-reorder
+	$(pytest) -m "$(marked.$(RING))" --ignore tests/python/systems --numprocesses 2 --dist loadfile --no-loadscope-reorder $(if $(filter groups,$(RING)),$(none_is_fine))
 
 # One driver at a time, because each uses all cores; but two of those that mostly wait.
 test-drivers: setup-dev

@@ -24,7 +24,7 @@ function(taskgrain_system name)
     LINKER_LANGUAGE CXX INSTALL_RPATH_USE_LINK_PATH ON)  # for libraries where the loader does not look by itself
   taskgrain_record_flags(${target})
   if(PROJECT_NAME STREQUAL "taskgrain")
-    install(TARGETS ${target} DESTINATION ${TASKGRAIN_INSTALL_SYSTEMS}/${name})
+    install(TARGETS ${target} DESTINATION ${TASKGRAIN_INSTALL_SYSTEMS}/${name} OPTIONAL)  # an installation may come before all is built
   endif()
 endfunction()
 

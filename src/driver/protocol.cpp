@@ -4,16 +4,11 @@
 #include <exception>
 #include <stdexcept>
 
+#include "commit.hpp"
 #include "taskgrain/error.hpp"
 #include "taskgrain/kernel.hpp"
 
 namespace taskgrain {
-
-constexpr std::string_view commit_mark = "@(#)taskgrain commit ";
-// A driver that differs in nothing but the commit is the same build: the mark tells python/taskgrain/drive/builds.py
-// what to leave out. Therefore it always has the same size, and it is no constant, on whose content code could depend.
-extern char marked_commit[80];
-char marked_commit[80] = "@(#)taskgrain commit " TASKGRAIN_COMMIT;
 
 namespace {
 
@@ -55,7 +50,7 @@ Json answer_line(const std::string& line, const std::function<Json(const Json&)>
 Json build_facts(Build build) {
   return {{"compiler", build.compiler},
           {"flags", build.flags},
-          {"commit", marked_commit + commit_mark.size()},
+          {"commit", commit()},
           {"isa", name(best_isa())}};
 }
 
