@@ -24,10 +24,13 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+
+import requirements
 
 ROOT = Path(__file__).resolve().parents[1]
 LOGS = ROOT / "build" / "rings"
@@ -39,6 +42,8 @@ FAILED = re.compile(
     r"^(FAILED|ERROR) |\((Failed|Timeout|Not Run|SEGFAULT|Subprocess aborted)\)|\berror:|NOT FOUND|WRONG"
 )
 """A line in which a tool names what has failed."""
+SKIPPED = re.compile(r"SKIPPED \[(\d+)\] \S+: (.*)|\d+ - (\S+) \((Skipped|Disabled)\)")
+"""A line in which pytest or CTest names what it has skipped."""
 OTHERS = re.compile(r"(GTEST|PYTEST|TASKGRAIN_TEST|MAKE|CTEST)")
 """How the names of variables begin that would change what the tests do."""
 NOTHING = re.compile(r"NOT (TESTED|CHECKED)")
@@ -91,6 +96,7 @@ RINGS = {
             Stage("models", "make models", 0.7, ("models",)),
             Stage("Python", "make test-python RING=submission", 2.5),
             Stage("drivers", "make test-drivers RING=submission", 1.5),
+            Stage("groups", "make test-python test-drivers RING=groups", 3),
         ),
         "`make test-deep`: rare schedules, sanitizers with more rounds, the other MPI, METG of slow "
         "systems, statistics, many kills, mutations, 64-bit Arm.",
@@ -98,6 +104,7 @@ RINGS = {
     "deep": Ring(
         (
             Stage("Python", "make test-python RING=deep", 8),
+            Stage("all examples in Python", "make test-python RING=examples", 4),
             Stage("drivers", "make test-drivers RING=deep", 10),
             Stage("C++", "make test-cpp RING=deep", 8),
             Stage("schedules", "make test-schedules RING=deep", 8, RUNTIME),
@@ -183,7 +190,6 @@ def run(stage: Stage, log: Path, environment: Mapping[str, str], lock: int) -> t
                 process.wait(10)
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)  # also what does not hear interrupts
-            kill_orphans()
             raise
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
@@ -218,6 +224,13 @@ def printable(log: Path) -> list[str]:
     return ["".join(one if one.isprintable() else " " for one in line[:2000]) for line in lines]
 
 
+def groups_left_out() -> list[str]:
+    """The groups of systems that are not set up in this checkout."""
+    found = ROOT / ".venv" / ".groups"
+    done = set(found.read_text().split()) if found.exists() else set()
+    return sorted(set(requirements.lines("groups")) - done) if done else []
+
+
 def remembered(file: Path) -> dict[str, str]:
     """The digests of stages that have passed, or nothing if the file does not have them."""
     with suppress(OSError, ValueError):
@@ -242,6 +255,7 @@ class Call:
     def __init__(self, name: str, left_out: str, groups: str) -> None:
         self.name, self.left_out = name, left_out
         self.ended: list[tuple[str, str]] = []
+        self.skipped = Counter[str]()
         self.environment = {key: one for key, one in os.environ.items() if not OTHERS.match(key)}
         for key in sorted({*os.environ} - {*self.environment}):
             if not key.startswith("MAKE"):
@@ -280,6 +294,9 @@ class Call:
     def tell(self, stage: Stage, log: Path, passed: bool, took: str) -> None:
         how = f"{'passed' if passed else 'FAILED'} {took}"
         print(f"    {how}", *lines_of(log, COUNTED), sep="\n      ")
+        for line in lines_of(log, SKIPPED):
+            if found := SKIPPED.match(line):
+                self.skipped[found[2] or f"{found[3]} (CTest)"] += int(found[1] or 1)
         if not passed:
             lines = printable(log)
             if len(lines) > SHOWN:
@@ -293,7 +310,13 @@ class Call:
     def summary(self) -> int:
         print(f"\n{self.name}:")
         print(*(f"  {stage:24} {how}" for stage, how in self.ended), sep="\n")
-        print(f"Not tested here: {self.left_out}", flush=True)
+        print(f"Not tested here: {self.left_out}")
+        if self.skipped:
+            reasons = (f"  {number:4} {why}" for why, number in sorted(self.skipped.items()))
+            print("Skipped:", *reasons, sep="\n")
+        if lacking := groups_left_out():
+            print(f"Not set up, and so not tested: systems of {', '.join(lacking)} (GROUPS=all)")
+        sys.stdout.flush()
         return 1 if any(how.startswith("FAILED") for _, how in self.ended) else 0
 
 
@@ -360,6 +383,7 @@ def main(words: Sequence[str] | None = None, rings: Mapping[str, Ring] = RINGS) 
         try:
             call.run(stages, asked.since, bool(asked.stages), asked.anew, lock.fileno())
         except KeyboardInterrupt:
+            kill_orphans()  # also a stage that was just being started
             call.summary()
             raise
         return call.summary()

@@ -3,16 +3,48 @@
 from __future__ import annotations
 
 import os
+from functools import cache
 from pathlib import Path
 
 import pytest
 from command_line import hear_interrupts
+from hypothesis import settings
 from killable_study import FAKE
 
+from taskgrain.drive import catalogue
 from taskgrain.drive.environment import withheld
+from taskgrain.drive.system import System
+from taskgrain.drive.system_file import DEFAULT_GROUP
 
 for name in withheld(os.environ):  # commands would say so, and drivers that tests start would read them
     del os.environ[name]
+
+
+# Fewer examples where a ring asks for fewer rounds, as of the C++ tests.
+ROUNDS = float(os.environ.get("TASKGRAIN_TEST_ROUNDS", "1"))
+settings.register_profile("rounds", max_examples=max(5, round(100 * ROUNDS)))
+settings.load_profile("rounds")
+
+
+@cache
+def _systems() -> dict[str, System]:
+    return catalogue.discover([])
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Skips a test of which a system is not set up, and marks one of which a system is of no default group.
+
+    A test uses the systems that its marks `uses` name, and the one that its parameter `system` names.
+    """
+    used = [name for mark in item.iter_markers("uses") for name in mark.args]
+    if isinstance(item, pytest.Function) and hasattr(item, "callspec"):
+        used += [name for name in [item.callspec.params.get("system")] if name in _systems()]
+    for name in used:
+        system = _systems()[name]
+        if system.group not in ("", DEFAULT_GROUP):
+            item.add_marker("of_a_group")
+        if not (probe := system.probe()).available:
+            item.add_marker(pytest.mark.skip(reason=f"{name} is not set up: {probe.install}"))
 
 
 @pytest.fixture(autouse=True)

@@ -8,11 +8,7 @@ from typing import Any
 
 import pytest
 
-from taskgrain.drive import catalogue
-
-pytestmark = pytest.mark.skipif(
-    not catalogue.discover()["mpi_simulated"].probe().available, reason="SimGrid is not set up"
-)
+pytestmark = pytest.mark.uses("mpi_simulated")
 GIVEN = {
     "task_seconds": 2e-8,
     "byte_seconds": 2e-11,

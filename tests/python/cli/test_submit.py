@@ -50,13 +50,21 @@ def test_no_nodes_are_reserved_for_what_runs_on_one(taskgrain: Command, study: P
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ('systems = ["mpi_simulated"]', "mpi_simulated simulates its nodes and needs no job"),
+        pytest.param(
+            'systems = ["mpi_simulated"]',
+            "mpi_simulated simulates its nodes and needs no job",
+            marks=pytest.mark.uses("mpi_simulated"),
+        ),
         (
             'hosts = "a, b"',
             "hosts: a, b is not allowed; allowed: none, as a job has the hosts that Slurm gives it",
         ),
         ('systems = ["mpj"]', "systems[0]: mpj is not allowed; "),
-        ('systems = ["mpi", "mpi_simulated"]', "mpi_simulated is simulated, and mpi measured"),
+        pytest.param(
+            'systems = ["mpi", "mpi_simulated"]',
+            "mpi_simulated is simulated, and mpi measured",
+            marks=pytest.mark.uses("mpi", "mpi_simulated"),
+        ),
         ('systems = ["dask"]', "systems: dask cannot run here: no Python module dask"),
         ("exclude = [{ system = 'mpi' }]", "the study has no cells; is everything excluded?"),
         ("cores = 0.5", "cores: 0.5 is not allowed"),

@@ -12,7 +12,6 @@ import pytest
 from on_hosts import on_hosts
 
 from taskgrain._core import patterns
-from taskgrain.drive import catalogue
 
 pytestmark = [
     pytest.mark.deep,
@@ -50,8 +49,6 @@ PROGRAMS = {
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_every_pattern_runs_on_hosts(system: str, nodes: int, tmp_path: Path) -> None:
     """With outputs of 16 B, 64 KiB and 1 MiB, alone and three at once, all validated."""
-    if not catalogue.discover([])[system].probe().available:
-        pytest.skip(f"{system} is not here")
     words = (sys.executable, every_pattern.__file__, system, str(nodes))
     printed = on_hosts(nodes, *words, options=("--cores", "1"), folder=tmp_path)
     assert printed == f"{len(patterns()) * 3 * 2} runs\n"

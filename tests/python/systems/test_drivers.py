@@ -117,9 +117,8 @@ def test_hello(system: System, driver: DriverProcess) -> None:
     assert FLAGS.get(system.language, "-O3 -DNDEBUG") in ready["flags"]
 
 
+@pytest.mark.uses("openmp_for", "openmp_for.libomp")
 def test_another_compiler_is_named_with_its_own_flags() -> None:
-    if "openmp_for.libomp" not in SYSTEMS:
-        pytest.skip("openmp_for.libomp is not built")
     said = {}
     for name in ("openmp_for", "openmp_for.libomp"):
         with DriverProcess(SYSTEMS[name]) as driver:
@@ -478,12 +477,10 @@ def test_median_is_of_all_repeats(reads_flags: System) -> None:
     assert math.isfinite(float(done.stdout.split("seconds")[1].split()[0]))
 
 
+@pytest.mark.uses("taskgrain_graph")
 def test_a_variant_that_its_driver_does_not_know() -> None:
-    graph_system = SYSTEMS.get("taskgrain_graph")
-    if graph_system is None:
-        pytest.skip("taskgrain_graph is not built")
     done = subprocess.run(
-        [*graph_system.launch(CORES).command, "--steps", "5"],
+        [*SYSTEMS["taskgrain_graph"].launch(CORES).command, "--steps", "5"],
         env=dict(os.environ) | {"TASKGRAIN_GRAPH_POLICY": "fifo"},
         capture_output=True,
         text=True,

@@ -26,8 +26,6 @@ def _nothing_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def outcome(name: str, kind: str) -> dict[str, Any]:
-    if name not in SYSTEMS:
-        pytest.skip(f"{name} is not set up")
     graph = workload({"pattern": "stencil_1d", "width": 4}, len(CORES), flag)
     found = run(SYSTEMS[name], CORES, Wanted(graph, 20, 100, Fault(kind, 10, 3), repeats=1))
     assert "error" not in found, found
@@ -37,7 +35,7 @@ def outcome(name: str, kind: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("name", "kind"),
+    ("system", "kind"),
     [
         pytest.param("dask", "kill", marks=DEEP),
         pytest.param("dask", "fail", marks=DEEP),
@@ -48,14 +46,14 @@ def outcome(name: str, kind: str) -> dict[str, Any]:
         pytest.param("spark.cluster", "fail", marks=DEEP),
     ],
 )
-def test_survives(name: str, kind: str) -> None:
-    found = outcome(name, kind)
+def test_survives(system: str, kind: str) -> None:
+    found = outcome(system, kind)
     assert (found["survived"], found["correct"]) == (1, 1), found
     assert found["again"]["median"] >= 1
 
 
 @pytest.mark.parametrize(
-    ("name", "kind", "how"),
+    ("system", "kind", "how"),
     [
         ("serial", "kill", "crash: ended during run (killed by signal 9)"),
         ("serial", "fail", "system: the fault that the run was asked for"),
@@ -80,17 +78,16 @@ def test_survives(name: str, kind: str) -> None:
         pytest.param("spark", "kill", "crash: ", marks=DEEP),
     ],
 )
-def test_does_not_survive_and_says_how(name: str, kind: str, how: str) -> None:
-    found = outcome(name, kind)
+def test_does_not_survive_and_says_how(system: str, kind: str, how: str) -> None:
+    found = outcome(system, kind)
     assert (found["survived"], found["correct"]) == (0, 0), found
     assert found["ended"][0].startswith(how)
 
 
 @pytest.mark.deep
 @pytest.mark.waits
+@pytest.mark.uses("spark.cluster")
 def test_executors_end_with_a_driver_that_is_killed(tmp_path: Path) -> None:
-    if "spark.cluster" not in SYSTEMS:
-        pytest.skip("spark.cluster is not set up")
     with DriverProcess(SYSTEMS["spark.cluster"]) as driver:
         driver.ask({"op": "hello"})
         mark = f"taskgrain-test={tmp_path}"

@@ -19,9 +19,7 @@ from taskgrain.drive.answers import DriverError
 from taskgrain.drive.session import Session
 
 SYSTEMS = {name: one for name, one in catalogue.discover().items() if one.name.startswith("mpi_simulated")}
-pytestmark = pytest.mark.skipif(
-    not any(one.probe().available for one in SYSTEMS.values()), reason="SimGrid is not set up"
-)
+pytestmark = pytest.mark.uses("mpi_simulated")
 PATTERNS = [str(name) for name in _core.patterns() if name != "dag"]
 
 

@@ -70,6 +70,25 @@ def test_every_stage_runs_and_failures_are_told_at_the_end(
     )
 
 
+def test_what_was_skipped_is_told_last_with_the_reasons(
+    checkout: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = [
+        "SKIPPED [2] tests/a.py:5: rayon is not set up: make setup GROUPS=rust",
+        "SKIPPED [1] tests/b.py:7: rayon is not set up: make setup GROUPS=rust",
+        "\t  3 - rt.Sleep (Skipped)",
+    ]
+    stages = ring("test", stage("a", then="; ".join(f"echo '{line}'" for line in said)))
+    (checkout / ".venv").mkdir()
+    (checkout / ".venv" / ".groups").write_text("default\nray\n")
+    assert rings.main(["test"], stages) == 0
+    *_, title, one, other, groups = capsys.readouterr().out.splitlines()
+    assert title == "Skipped:"
+    assert one.split(maxsplit=1) == ["3", "rayon is not set up: make setup GROUPS=rust"]
+    assert other.split(maxsplit=1) == ["1", "rt.Sleep (CTest)"]
+    assert groups.startswith("Not set up, and so not tested: systems of charmpp, ") and "ray," not in groups
+
+
 def test_nothing_runs_without_a_set_up(checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (checkout / "Makefile").write_text("setup-dev:\n\tfalse\n")
     assert rings.main(["test"], ring("test", stage("a"))) == 1
@@ -219,7 +238,8 @@ def test_every_stage_of_the_rings_can_be_called() -> None:
 def test_a_ring_that_make_does_not_know() -> None:
     root = Path(rings.__file__).parents[1]
     done = subprocess.run(["make", "-n", "lint", "RING=moon"], cwd=root, capture_output=True, text=True)
-    assert "RING=moon: 'moon' is not allowed; allowed: fast, test, submission, deep" in done.stderr
+    allowed = "fast, test, submission, deep, groups, examples"
+    assert f"RING=moon: 'moon' is not allowed; allowed: {allowed}" in done.stderr
 
 
 def test_what_has_tested_nothing_has_not_passed(checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:
