@@ -12,6 +12,11 @@ Without pages it takes README.md and all of docs. It replaces what stands betwee
   docs/results, bounds last, and for each of its workloads the columns of `taskgrain export`: times such as
   `metg`, `overhead` and `floor` with their intervals. `system=mpi,limit` and the like choose rows.
 - `<!-- begin: programs PROBLEM... -->`: lines of code and constructs of the programs in these folders of apps
+
+The block after `<!-- excerpt: FILE -->` becomes the text of a file of the checkout. After
+`<!-- excerpt: FILE, from TEXT -->` it becomes the statement in it whose first line begins with TEXT: with
+what is indented below, and what closes it. `from TEXT to TEXT` also has what follows, up to the next
+statement that begins with the second text.
 """
 
 from __future__ import annotations
@@ -23,6 +28,7 @@ import re
 import shlex
 import subprocess
 import sys
+import textwrap
 import tomllib
 from collections.abc import Iterable, Sequence
 from functools import cache
@@ -37,6 +43,12 @@ from taskgrain.words.interval import Interval
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "docs" / "results"
 _PART = re.compile(r"^(<!-- begin: ([^\n]*) -->\n).*?^(<!-- end -->)$", re.DOTALL | re.MULTILINE)
+_EXCERPT = re.compile(
+    r"^(?P<head>(?P<indent> *)<!-- excerpt: (?P<said>[^\n]+) -->\n(?P=indent)(?P<fence>```+)[^\n`]*\n)"
+    r".*?^(?P=indent)(?P=fence)$",
+    re.DOTALL | re.MULTILINE,
+)
+_SAID = re.compile(r"(?P<file>[^,]+)(?:, from (?P<first>.+?)(?: to (?P<last>.+))?)?")
 _SEQUENCE = ("rt::*", ".data", ".block", ".together", ".home", ".task", ".reduce", ".loop", ".trace", ".wait")
 _CONSTRUCTS = [pattern(text, "constructs") for text in ("MPI_*", "KSP*", "Mat*", "PC*", "Vec*", *_SEQUENCE)]
 Row = dict[str, str]
@@ -44,7 +56,56 @@ Row = dict[str, str]
 
 def filled(text: str) -> str:
     """The text of a page with its parts as they must be. Raises `CalledProcessError` if a command fails."""
-    return _PART.sub(lambda part: f"{part[1]}\n{_made(*shlex.split(part[2]))}\n{part[3]}", text)
+    text = _PART.sub(lambda part: f"{part[1]}\n{_made(*shlex.split(part[2]))}\n{part[3]}", text)
+    return with_excerpts(text)
+
+
+def with_excerpts(text: str) -> str:
+    """The text of a page with its excerpts as their files are. Raises `ValueError` for what is not there."""
+
+    def block(found: re.Match[str]) -> str:
+        shown = textwrap.indent(excerpt(found["said"]), found["indent"])
+        return f"{found['head']}{shown}{found['indent']}{found['fence']}"
+
+    return _EXCERPT.sub(block, text)
+
+
+def excerpt(said: str) -> str:
+    """What `FILE` or `FILE, from TEXT to TEXT` says."""
+    place = _SAID.fullmatch(said)
+    if place is None or not (ROOT / place["file"]).is_file():
+        raise ValueError(f"excerpt: '{said}' is not allowed; allowed: FILE or FILE, from TEXT to TEXT")
+    text = (ROOT / place["file"]).read_text("utf-8")
+    if place["first"] is None:
+        return text
+    lines = text.splitlines(keepends=True)
+    begun = [k for k, line in enumerate(lines) if line.lstrip().startswith(place["first"])]
+    if len(begun) != 1:
+        raise ValueError(f"excerpt: {len(begun)} lines of {place['file']} begin with '{place['first']}'")
+    first = last = begun[0]
+    while place["last"] and not lines[last].lstrip().startswith(place["last"]):
+        last += 1
+        if last == len(lines):
+            raise ValueError(
+                f"excerpt: no line of {place['file']} after '{place['first']}' begins with '{place['last']}'"
+            )
+    return textwrap.dedent("".join(lines[first : _end(lines, last)]))
+
+
+def _end(lines: Sequence[str], at: int) -> int:
+    """The end of the statement that begins in this line: what is indented below it, and what closes it."""
+
+    def depth(line: str) -> int:
+        return len(line) - len(line.lstrip())
+
+    below = at + 1
+    while below < len(lines) and (lines[below].isspace() or depth(lines[below]) > depth(lines[at])):
+        below += 1
+    if below > at + 1 and lines[below : below + 1] and lines[below].lstrip()[0] in ")]}":
+        return below + 1
+    while lines[below - 1].isspace():
+        below -= 1
+    return below
 
 
 def _made(kind: str, *words: str) -> str:

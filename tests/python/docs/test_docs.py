@@ -12,9 +12,9 @@ A page is run from beginning to end in a folder of its own, which has the checko
 - `cells` is what a study's dry run shows (test_study_examples.py).
 
 Nothing else is allowed. A comment right before a block changes that: `<!-- not run: REASON -->` leaves it
-out, `<!-- excerpt: FILE -->` holds it to the text of a file, `<!-- output -->` to what the block before it
-printed. A block with `<!-- checkout -->` is for a copy of the sources, where test_how_to_core.py follows the
-page.
+out, `<!-- excerpt: FILE -->` or `<!-- excerpt: FILE, from TEXT -->` holds it to the text of a file (`make
+docs-tables` fills it in), `<!-- output -->` to what the block before it printed. A block with
+`<!-- checkout -->` is for a copy of the sources, where test_how_to_core.py follows the page.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from filled_page import excerpt
 from markdown_blocks import Block, blocks, pages
 
 ROOT = Path(__file__).parents[3]
@@ -71,10 +72,6 @@ def _run(command: list[str], folder: Path, text: str) -> str:
     return out
 
 
-def _squeezed(text: str) -> str:
-    return " ".join(text.split())
-
-
 def _check_source(block: Block) -> None:
     """A block in a language that other tests compile."""
     included = _INCLUDED.match(block.text)
@@ -87,8 +84,8 @@ def _check_source(block: Block) -> None:
 def _check(block: Block, folder: Path, before: str) -> str:
     """Runs or parses a block; returns what it printed, `before` being what the one before it did."""
     excerpt_of = block.comments.get("excerpt")
-    if excerpt_of and _squeezed(block.text) not in _squeezed((ROOT / excerpt_of).read_text()):
-        raise PageError(f"is no excerpt of {excerpt_of}")
+    if excerpt_of and block.text != excerpt(excerpt_of):
+        raise PageError(f"is no excerpt of {excerpt_of}; `make docs-tables` fills it in")
     if "output" in block.comments and block.text.split() != before.split():
         raise PageError(f"is not what the block before it prints:\n{before}")
     if block.language == "toml":
@@ -159,7 +156,7 @@ def test_page(page: str, tmp_path: Path) -> None:
         ('```toml title="a.toml"\na = \n```', "line 1: "),
         ("```json\n{'a': 1}\n```", "line 1: "),
         ("```cpp\nint main() {}\n```", "neither a file"),
-        ('```cpp\n--8<-- "no/such.hpp"\n```', "there is no no/such.hpp"),
+        ("<!-- excerpt: no/such.hpp -->\n```cpp\n```", "'no/such.hpp' is not allowed"),
         ("<!-- excerpt: README.md -->\n```text\nno such words\n```", "no excerpt of README.md"),
         ("```sh\necho 1\n```\n<!-- output -->\n```text\n2\n```", "line 5: is not what"),
         ("1. a\n\n    ```sh\n    exit 4\n    ```", "exit code 4"),
@@ -204,7 +201,9 @@ def test_every_example_is_built_run_and_shown() -> None:
             if file.suffix in (".c", ".cpp"):
                 assert re.search(rf"\b{re.escape(file.stem)}\b", lists), f"{file.name} is not built"
             if file.name != "CMakeLists.txt":
-                assert f'--8<-- "{folder}/{file.name}"' in shown, f"no page shows {file.name}"
+                place = f"{folder}/{file.name}"
+                whole = (f'--8<-- "{place}"', f"<!-- excerpt: {place} -->")
+                assert any(one in shown for one in whole), f"no page shows {file.name}"
 
 
 def test_every_public_header_is_shown() -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
+import textwrap
 from pathlib import Path
 
 import filled_page
@@ -17,6 +19,75 @@ def test_a_page_says_what_its_commands_print(page: Path) -> None:
     """If this fails, call `make docs-tables`, and draw the figures of the page anew."""
     text = page.read_text("utf-8")
     assert filled_page.filled(text) == text
+
+
+def test_excerpts_are_as_their_sources() -> None:
+    """If this fails, call `make docs-tables`."""
+    shown = {page: page.read_text("utf-8") for page in filled_page.pages()}
+    assert [page for page, text in shown.items() if filled_page.with_excerpts(text) != text] == []
+
+
+def excerpt(words: str, indent: str = "") -> str:
+    """What a page has after it was filled."""
+    begin, end = f"a\n{indent}<!-- excerpt: {words} -->\n{indent}```cpp\n", f"{indent}```\nb\n"
+    shown = filled_page.with_excerpts(f"{begin}{indent}old\n{end}")
+    assert shown.startswith(begin) and shown.endswith(end)
+    return shown.removeprefix(begin).removesuffix(end)
+
+
+SOURCE = """\
+int main() {
+  const int a = 1;
+  loop(2, [&] {
+
+    step(a);
+  });
+
+  while (more())
+    step(0);
+  return 0;
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "first", "last"),
+    [
+        ("", 1, 11),
+        (", from const int a", 2, 2),
+        (", from loop", 3, 6),
+        (", from while", 8, 9),
+        (", from const int a to loop", 2, 6),
+        (", from int main", 1, 11),
+    ],
+)
+def test_an_excerpt_is_a_file_or_its_statements(
+    words: str, first: int, last: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(filled_page, "ROOT", tmp_path)
+    (tmp_path / "a.cpp").write_text(SOURCE)
+    meant = textwrap.dedent("\n".join(SOURCE.splitlines()[first - 1 : last])) + "\n"
+    assert excerpt(f"a.cpp{words}") == meant
+    assert excerpt(f"a.cpp{words}", "    ") == textwrap.indent(meant, "    ")
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        ("no.cpp", "'no.cpp' is not allowed; allowed: FILE or FILE, from TEXT to TEXT"),
+        ("a.cpp, loop", "'a.cpp, loop' is not allowed"),
+        ("a.cpp, from for", "0 lines of a.cpp begin with 'for'"),
+        ("a.cpp, from step", "2 lines of a.cpp begin with 'step'"),
+        ("a.cpp, from while to loop", "no line of a.cpp after 'while' begins with 'loop'"),
+    ],
+)
+def test_an_excerpt_that_is_not_there_is_named(
+    words: str, complaint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(filled_page, "ROOT", tmp_path)
+    (tmp_path / "a.cpp").write_text(SOURCE)
+    with pytest.raises(ValueError, match=re.escape(complaint)):
+        excerpt(words)
 
 
 def test_a_part_is_replaced_and_the_rest_stays() -> None:
