@@ -1,14 +1,20 @@
-"""Fills pages with what the program says of itself, its commands and fields: a hook of MkDocs."""
+"""Fills pages with what the program says of itself, its commands, fields and headers: a hook of MkDocs."""
 
 from __future__ import annotations
 
 import json
+import re
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import typer
+
+ROOT = Path(__file__).resolve().parents[1]
+_HEADER = re.compile(r"^\[`[^`]+`\]\((?:\.\./)+(include/[^)]+)\)$", re.MULTILINE)
+"""A line that is nothing but a link to a header."""
 
 
 def _row(parameter: Any) -> str:
@@ -95,4 +101,14 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
     for mark, made in marks.items():
         if mark in markdown:
             markdown = markdown.replace(mark, made())
-    return markdown
+    return with_headers(markdown)
+
+
+def with_headers(markdown: str) -> str:
+    """The page with each header in the place of the line that links to it: the site has no sources."""
+
+    def shown(link: re.Match[str]) -> str:
+        header = ROOT / link[1]
+        return f"```{'c' if header.suffix == '.h' else 'cpp'}\n{header.read_text('utf-8')}```"
+
+    return _HEADER.sub(shown, markdown)

@@ -6,8 +6,8 @@ A page is run from beginning to end in a folder of its own, which has the checko
 - `sh` is run by bash and must succeed; `python` is run as a program. With `title="FILE"` a block of any
   language becomes that file instead, for the commands after it.
 - `toml` and `json` must parse; `yaml` is for a CI service, and is not run.
-- `c`, `cpp` and `cmake` must be a file of the repository (`--8<-- "FILE"`) or have the comment
-  `<!-- excerpt: FILE -->`; ctest builds and runs docs/examples and examples/rt.
+- `c`, `cpp` and `cmake` must have the comment `<!-- excerpt: FILE -->`; ctest builds and runs docs/examples
+  and examples/rt.
 - `text`, or no language, is what a program prints, and may not begin with a command.
 - `cells` is what a study's dry run shows (test_study_examples.py).
 
@@ -29,6 +29,7 @@ import sys
 import tomllib
 from pathlib import Path
 
+import docs_tables
 import pytest
 from filled_page import excerpt
 from markdown_blocks import Block, blocks, pages
@@ -41,7 +42,6 @@ MEASURED = max((ROOT / "docs" / "results").glob("*-default"))
 LANGUAGES = ("sh", "python", "toml", "json", "yaml", "c", "cpp", "cmake", "cells", "text")
 SECONDS = 600
 """The longest that a block may take."""
-_INCLUDED = re.compile(r'^--8<-- "(.+)"\n$')
 _COMMAND = re.compile(r"\A\s*(\$ |taskgrain |make |git |pip |cmake |\.venv/)")
 
 
@@ -72,15 +72,6 @@ def _run(command: list[str], folder: Path, text: str) -> str:
     return out
 
 
-def _check_source(block: Block) -> None:
-    """A block in a language that other tests compile."""
-    included = _INCLUDED.match(block.text)
-    if included is None and "excerpt" not in block.comments:
-        raise PageError("neither a file of the repository nor an excerpt of one")
-    if included is not None and not (ROOT / included[1]).is_file():
-        raise PageError(f"there is no {included[1]}")
-
-
 def _check(block: Block, folder: Path, before: str) -> str:
     """Runs or parses a block; returns what it printed, `before` being what the one before it did."""
     excerpt_of = block.comments.get("excerpt")
@@ -95,8 +86,7 @@ def _check(block: Block, folder: Path, before: str) -> str:
     if block.title:
         file = folder / block.title
         file.parent.mkdir(parents=True, exist_ok=True)
-        included = _INCLUDED.match(block.text)
-        file.write_text((ROOT / included[1]).read_text() if included else block.text)
+        file.write_text(block.text)
         return ""
     match block.language:
         case "sh":
@@ -104,7 +94,8 @@ def _check(block: Block, folder: Path, before: str) -> str:
         case "python":
             return _run([sys.executable, "-"], folder, block.text)
         case "c" | "cpp" | "cmake":
-            _check_source(block)
+            if not excerpt_of:
+                raise PageError("no excerpt of a file of the repository")
         case "text" | "":
             if _COMMAND.search(block.text):
                 raise PageError("is a command, but not of the language sh")
@@ -155,7 +146,7 @@ def test_page(page: str, tmp_path: Path) -> None:
         ("<!-- not run: because -->\nWords in between.\n```sh\nfalse\n```", "exit code 1"),
         ('```toml title="a.toml"\na = \n```', "line 1: "),
         ("```json\n{'a': 1}\n```", "line 1: "),
-        ("```cpp\nint main() {}\n```", "neither a file"),
+        ("```cpp\nint main() {}\n```", "no excerpt of a file"),
         ("<!-- excerpt: no/such.hpp -->\n```cpp\n```", "'no/such.hpp' is not allowed"),
         ("<!-- excerpt: README.md -->\n```text\nno such words\n```", "no excerpt of README.md"),
         ("```sh\necho 1\n```\n<!-- output -->\n```text\n2\n```", "line 5: is not what"),
@@ -201,13 +192,12 @@ def test_every_example_is_built_run_and_shown() -> None:
             if file.suffix in (".c", ".cpp"):
                 assert re.search(rf"\b{re.escape(file.stem)}\b", lists), f"{file.name} is not built"
             if file.name != "CMakeLists.txt":
-                place = f"{folder}/{file.name}"
-                whole = (f'--8<-- "{place}"', f"<!-- excerpt: {place} -->")
-                assert any(one in shown for one in whole), f"no page shows {file.name}"
+                assert f"<!-- excerpt: {folder}/{file.name} -->" in shown, f"no page shows {file.name}"
 
 
 def test_every_public_header_is_shown() -> None:
-    shown = "".join((ROOT / page).read_text() for page in PAGES)
+    """On the site; a page in the repository has a link to it."""
+    shown = "".join(docs_tables.with_headers((ROOT / page).read_text()) for page in PAGES)
     include = ROOT / "include"
     headers = [file.relative_to(include).as_posix() for file in (include / "taskgrain").glob("*.h*")]
     runtime = [file.relative_to(include).as_posix() for file in (include / "taskgrain/rt").glob("*.hpp")]
@@ -215,7 +205,7 @@ def test_every_public_header_is_shown() -> None:
     assert set(included) == set(runtime) - {"taskgrain/rt/mpi.hpp"}, "rt.hpp has all that need no MPI"
     headers += runtime  # and none of rt/detail
     for header in headers:
-        assert f'--8<-- "include/{header}"' in shown, f"no page shows {header}"
+        assert f"\n{(include / header).read_text()}```\n" in shown, f"no page shows {header}"
 
 
 def test_every_pattern_and_kernel_has_a_row() -> None:
