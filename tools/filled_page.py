@@ -11,6 +11,7 @@ Without pages it takes README.md and all of docs. It replaces what stands betwee
 - `<!-- begin: result FOLDER COLUMN... [FIELD=VALUE,...]... -->`: a row for each system of a folder of
   docs/results, bounds last, and for each of its workloads the columns of `taskgrain export`: times such as
   `metg`, `overhead` and `floor` with their intervals. `system=mpi,limit` and the like choose rows.
+- `<!-- begin: patterns -->`: what people call each pattern, and the presets that have it
 - `<!-- begin: programs PROBLEM... -->`: lines of code and constructs of the programs in these folders of apps
 
 The block after `<!-- excerpt: FILE -->` becomes the text of a file of the checkout. After
@@ -34,9 +35,11 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
 
+from taskgrain import _core
 from taskgrain.productivity import tokens
 from taskgrain.productivity.constructs import find, pattern
 from taskgrain.productivity.count import lines_of_code
+from taskgrain.study import presets
 from taskgrain.words import quantity
 from taskgrain.words.interval import Interval
 
@@ -116,9 +119,13 @@ def _made(kind: str, *words: str) -> str:
             return _table(("result", "study", "machine", "cells"), map(_facts, _folders()))
         case "result":
             return _result(*words)
+        case "patterns":
+            return _table(("pattern", "also called", "presets"), map(_words, _core.also_called().items()))
         case "programs":
             return _table(("program", "lines of code", "constructs"), map(_counts, _programs(words)))
-    raise ValueError(f"begin: '{kind}' is not allowed; allowed: taskgrain, results, result, programs")
+    raise ValueError(
+        f"begin: '{kind}' is not allowed; allowed: taskgrain, results, result, patterns, programs"
+    )
 
 
 def _printed(*words: str) -> str:
@@ -194,6 +201,12 @@ def _result(folder: str, *words: str) -> str:
             for system in sorted({one["system"] for one in rows}, key=size)
         ),
     )
+
+
+def _words(pattern: tuple[str, str]) -> list[str]:
+    name, words = pattern
+    found = [one for one in presets.names() if presets.read(one).fields["pattern"] == name]
+    return [f"`{name}`", words, ", ".join(f"`{one}`" for one in found)]
 
 
 def _programs(problems: Iterable[str]) -> list[Path]:

@@ -13,6 +13,8 @@ namespace taskgrain {
 
 struct Pattern {
   std::string_view name;
+  /// What people call it who do not know the name, with commas.
+  std::string_view also_called = {};
   /// The points that exist at a step of the graph; null: all of them.
   Interval (*points)(const Graph&, std::int64_t step) = nullptr;
   /// Number of dependence sets; null: one.

@@ -80,6 +80,9 @@ class Run:
     def verify(self) -> dict[str, Any] | None: ...
 
 def patterns() -> list[str]: ...
+def also_called() -> dict[str, str]:
+    """Of each pattern what people call it who do not know its name, with commas."""
+
 def kernels() -> list[str]: ...
 def fields() -> list[dict[str, Any]]:
     """The fields of a graph and of its kernel, as include/taskgrain/fields.hpp describes them.

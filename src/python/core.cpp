@@ -363,6 +363,11 @@ NB_MODULE(_core, m) {
     for (const Pattern& pattern : patterns()) names.emplace_back(pattern.name);
     return names;
   });
+  m.def("also_called", [] {
+    nb::dict words;
+    for (const Pattern& pattern : patterns()) words[nb::cast(pattern.name)] = pattern.also_called;
+    return words;
+  });
   m.def("kernels", [] {
     std::vector<std::string> names;
     for (const KernelEntry& kernel : kernels()) names.emplace_back(kernel.name);

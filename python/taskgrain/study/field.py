@@ -6,10 +6,12 @@ A field is described once, by a `Field`: readers, flags, the JSON schema and pag
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from taskgrain.words import numbers
+from taskgrain.words.errors import InputError
 
 Type = Literal[
     "integer", "number", "bytes", "seconds", "flag", "durations", "text", "name", "names", "choice"
@@ -25,6 +27,8 @@ _METAVARS = {
     "names": "NAMES",
     "choice": "NAME",
 }
+_LISTER = "taskgrain run --help"
+"""The command that lists what may be chosen."""
 _NUMBER = r"[+-]?[0-9_.]+([eE][+-]?[0-9_]+)?"
 _TEXTS = {
     "integer": rf"^\s*{_NUMBER}\s*$",
@@ -58,6 +62,8 @@ class Field:
     of_kernel: bool = False
     stored_as: str = ""
     """Its name in the lines and tables of results, if another field of theirs has its own."""
+    hint: Callable[[object], str] | None = None
+    """Of a choice: asks a person who writes something else what is meant; empty where nobody knows."""
 
     @property
     def column(self) -> str:
@@ -115,7 +121,9 @@ class Field:
                 listed = value if isinstance(value, list) else [value]
                 return ",".join(numbers.text(one, named) for one in listed)
             case "choice":
-                return numbers.text(value, named, self.choices, "taskgrain run --help")
+                if self.hint and value not in self.choices and (asked := self.hint(value)):
+                    raise InputError(named, value, self.choices, _LISTER, asked)
+                return numbers.text(value, named, self.choices, _LISTER)
 
     def schema(self) -> dict[str, Any]:
         """Its JSON schema."""

@@ -13,6 +13,7 @@ from dataclasses import replace
 from taskgrain import _core
 from taskgrain.study import presets
 from taskgrain.study.field import Field
+from taskgrain.study.words_for_patterns import ask_for_pattern, ask_for_preset
 
 _GIVEN = ("pattern", "width")
 """What the harness has no default for: a workload says them."""
@@ -30,6 +31,7 @@ def _of_core(entry: Mapping[str, object]) -> Field:
         choices=tuple(choices) if isinstance(choices, list) else (),
         unit=str(entry["unit"]),
         of_kernel=bool(entry["of_kernel"]),
+        hint=ask_for_pattern if entry["name"] == "pattern" else None,
     )
 
 
@@ -68,6 +70,7 @@ _LIKE = Field(
     None,
     "Pattern and fields of an application, where they are not given; `taskgrain presets` explains them",
     choices=presets.names(),
+    hint=ask_for_preset,
 )
 _NEIGHBOURS = Field(
     "neighbours",

@@ -35,9 +35,12 @@ class InputError(TaskgrainError, ValueError):
 
     exit_code = EXIT_INPUT
 
-    def __init__(self, field: str, value: object, allowed: str | Sequence[str], lister: str = "") -> None:
-        """`allowed` says it in words, or is the names that are allowed; the command `lister` lists them."""
-        asked = "" if isinstance(allowed, str) else question(value, allowed)
+    def __init__(
+        self, field: str, value: object, allowed: str | Sequence[str], lister: str = "", asked: str = ""
+    ) -> None:
+        """`allowed` says it in words, or is the names that are allowed; the command `lister` lists them.
+        `asked` is asked in the place of the names that are near."""
+        asked = asked or ("" if isinstance(allowed, str) else question(value, allowed))
         allowed = allowed if isinstance(allowed, str) else ", ".join(allowed)
         said = f". {asked} Allowed: {allowed}" if asked else f"; allowed: {allowed}"
         if lister and len(allowed) > _LONGEST_LIST:

@@ -19,17 +19,17 @@ def nearest(value: object, names: Iterable[str]) -> list[str]:
     """
     if not isinstance(value, str) or not 1 < len(value) <= _LONGEST:
         return []
-    bare = {name: _bare(name) for name in names}
-    wanted = _bare(value)
+    own = {name: bare(name) for name in names}
+    wanted = bare(value)
     if not wanted:
         return []
-    same = [name for name, one in bare.items() if one == wanted]
+    same = [name for name, one in own.items() if one == wanted]
     if same:
         return same[:_MOST]
     import difflib  # here, because hardly a command needs it
 
-    score = {name: difflib.SequenceMatcher(None, wanted, one).ratio() for name, one in bare.items()}
-    begun = [name for name, one in bare.items() if one.startswith(wanted) or (one and wanted.startswith(one))]
+    score = {name: difflib.SequenceMatcher(None, wanted, one).ratio() for name, one in own.items()}
+    begun = [name for name, one in own.items() if one.startswith(wanted) or (one and wanted.startswith(one))]
     alike = [name for name, found in score.items() if found >= _ALIKE]
     found = dict.fromkeys([*begun, *alike])
     return sorted(found, key=lambda name: (-score[name], name))[:_MOST]
@@ -44,6 +44,6 @@ def question(value: object, names: Iterable[str]) -> str:
     return f"Did you mean {', '.join(first)}{' or ' if first else ''}{last}?"
 
 
-def _bare(name: str) -> str:
-    """Without what people write in different ways: case, and what stands between words."""
+def bare(name: str) -> str:
+    """A name without what people write in different ways: case, and what stands between words."""
     return re.sub(r"[\s_.-]+", "", name).lower()

@@ -106,7 +106,8 @@ def test_a_command_that_fails_is_not_taken_for_a_page() -> None:
 
 def test_a_part_of_another_kind_is_named() -> None:
     with pytest.raises(
-        ValueError, match="begin: 'restul' is not allowed; allowed: taskgrain, results, result, programs"
+        ValueError,
+        match="begin: 'restul' is not allowed; allowed: taskgrain, results, result, patterns, programs",
     ):
         filled_page.filled("<!-- begin: restul x -->\n<!-- end -->\n")
 
