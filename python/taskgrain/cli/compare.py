@@ -136,6 +136,9 @@ def compare(
         given += ["env"] if env else []
         if given:
             raise UsageError(f"--{given[0].replace('_', '-')} is for --build OLD NEW, which measures")
+        for word in words or []:
+            if Path(word, "system.toml").is_file() or Path(word).is_file():
+                raise UsageError(f"{word}: holds no results; --build OLD NEW measures two builds")
         found, sides = _of_folders(words or [], chosen, question)
         if again:
             from taskgrain.drive import catalogue

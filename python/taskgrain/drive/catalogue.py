@@ -16,6 +16,7 @@ from taskgrain.drive.launch.registry import present
 from taskgrain.drive.system import System
 from taskgrain.drive.system_file import make_setup, read
 from taskgrain.words.errors import InputError, UsageError
+from taskgrain.words.nearest import question
 
 
 @dataclass(frozen=True)
@@ -114,6 +115,22 @@ def _bounds_of(package: Path) -> frozenset[str]:
     return frozenset(name for name, one in discover(package=package).items() if one.bound)
 
 
+def unknown(
+    option: str, name: object, systems: Mapping[str, System], others: Sequence[str] = ()
+) -> InputError:
+    """What to raise for the name of no system; `others` are allowed, too."""
+    asked = question(name, [*systems, *others])
+    places = sorted(
+        {str(one.folder.parent) for one in systems.values()} or {str(package_folder() / "systems")}
+    )
+    return InputError(
+        option,
+        name,
+        f"{', '.join(others)}{', and ' if others else ''}each system of {' and '.join(places)}. "
+        f"{asked}{' ' if asked else ''}`taskgrain systems` lists them; --systems DIR adds a system of yours",
+    )
+
+
 def select(
     systems: Mapping[str, System],
     names: str | Sequence[str],
@@ -135,7 +152,7 @@ def select(
         elif name in systems:
             chosen[name] = systems[name]
         else:
-            raise InputError(place, name, [*systems, "all", "default"], "taskgrain systems")
+            raise unknown(place, name, systems, ("all", "default"))
     if not chosen:
         raise UsageError(f"{option}: no system can run here; `taskgrain systems` says what is missing")
     for one in chosen.values():

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from taskgrain.drive import system_file
 from taskgrain.drive.answers import DriverError
-from taskgrain.drive.catalogue import started_by
+from taskgrain.drive.catalogue import started_by, unknown
 from taskgrain.drive.session import Session
 from taskgrain.drive.system import System
 from taskgrain.estimate.metg import Metg
@@ -58,14 +58,21 @@ def pairs(
     """The systems of two builds.
 
     A place is a driver's program, the folder of a system, or a folder of systems. `names` are those to take;
-    of one program it is the system whose driver it is. `launcher` starts the ranks of both. Raises
-    `InputError` or `UsageError`.
+    of one program it is the system whose driver it is, and of two folders with different names what the
+    system in both is called. `launcher` starts the ranks of both. Raises `InputError` or `UsageError`.
     """
-    sides = [started_by(_systems(place, names, known, option), launcher) for place in places]
+    alone = all((place / "system.toml").is_file() for place in places)
+    renamed = alone and places[0].absolute().name != places[1].absolute().name
+    if renamed and len(names) == 1:
+        sides = [{names[0]: system_file.read(place.absolute())} for place in places]
+    else:
+        sides = [_systems(place, names, known, option) for place in places]
+    sides = [started_by(side, launcher) for side in sides]
     shared = [name for name in sides[0] if name in sides[1]]
     if not shared:
         there = "; ".join(f"{place}: {', '.join(side)}" for place, side in zip(places, sides, strict=True))
-        raise UsageError(f"{option}: the two places have no system in common ({there})")
+        hint = "; if both are builds of one system, say with --system what to call it" if renamed else ""
+        raise UsageError(f"{option}: the two places have no system in common ({there}){hint}")
     found = []
     for name in shared:
         old, new = (
@@ -87,7 +94,7 @@ def _systems(
         if len(names) != 1:
             raise UsageError(f"{option}: {place} is a program; say with --system whose driver it is")
         if names[0] not in known:
-            raise InputError("--system", names[0], list(known))
+            raise unknown("--system", names[0], known)
         return {names[0]: _with_driver(known[names[0]], place, option)}
     folders = [place] if (place / "system.toml").exists() else []
     folders = folders or sorted(file.parent for file in place.glob("*/system.toml"))

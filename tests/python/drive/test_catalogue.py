@@ -25,8 +25,13 @@ def test_discover_and_select(tmp_path: Path) -> None:
     )
     assert [one.name for one in select(found, ["d", "a", "d"])] == ["d", "a"]
     assert [one.name for one in select(found, ["e"])] == ["e"]
-    with pytest.raises(InputError, match="allowed: a, b, c, d, e, all, default"):
-        select(found, ["f"])
+    with pytest.raises(InputError) as refused:
+        select(found, ["default", "ff"])
+    assert str(refused.value) == (
+        f"--system: ff is not allowed; allowed: all, default, and each system of {tmp_path} and "
+        f"{tmp_path}/more and {tmp_path}/package/systems. `taskgrain systems` lists them; "
+        "--systems DIR adds a system of yours"
+    )
     with pytest.raises(UsageError, match="c cannot run here: no program no-such-x"):
         select(found, ["c"])
     with pytest.raises(UsageError, match="is both"):

@@ -110,6 +110,12 @@ def test_a_build_that_fails_ends_the_other(tmp_path: Path) -> None:
     assert "crash" in cell.why
 
 
+def test_folders_with_different_names_are_builds_of_a_system_that_is_named(tmp_path: Path) -> None:
+    (pair,) = pairs((system(tmp_path / "old", 1e-6), system(tmp_path / "new", 2e-6)), ["mine"], {})
+    assert (pair.name, pair.old.name, pair.new.name) == ("mine", "mine.old", "mine.new")
+    assert (pair.old.folder, pair.new.folder) == (tmp_path / "old", tmp_path / "new")
+
+
 def test_systems_that_both_folders_have_are_compared(tmp_path: Path) -> None:
     for side, overhead in (("old", 1e-6), ("new", 2e-6)):
         for name in ("a", "b", side):
@@ -130,9 +136,14 @@ def test_looks_and_cells_share_the_error() -> None:
         (("{t}/none", "{t}/new/a"), [], "--build: {t}/none is not allowed"),
         (("{t}/old", "{t}/driver"), [], "is a program; say with --system whose driver it is"),
         (("{t}/old", "{t}/driver"), ["nix"], "--system: nix is not allowed; allowed: a, b"),
-        (("{t}/driver", "{t}/driver"), ["nix"], "--system: nix is not allowed; allowed: mine"),
+        (
+            ("{t}/driver", "{t}/driver"),
+            ["min"],
+            "--system: min is not allowed; allowed: each system of {t}/new. Did",
+        ),
         (("{t}/driver", "{t}/driver"), ["mine"], "names no driver in its folder"),
-        (("{t}/old/a", "{t}/new/b"), [], "no system in common"),
+        (("{t}/old/a", "{t}/new/b"), [], "no system in common ({t}/old/a: a; {t}/new/b: b); if both are"),
+        (("{t}/old/a", "{t}/new/b"), ["a", "b"], "--system: b is not allowed"),
         (("{t}/lost/a", "{t}/old/a"), [], "cannot run here: no file"),
     ],
 )
