@@ -13,7 +13,7 @@ from typing import Annotated
 
 import typer
 
-from taskgrain.cli.options import Text, split_names
+from taskgrain.cli.options import Systems, Text, split_names
 from taskgrain.machine.topology import choose_cores
 from taskgrain.words import numbers
 from taskgrain.words.errors import InputError, TaskgrainError, UsageError
@@ -58,6 +58,7 @@ def submit(
         Path | None,
         typer.Option("--output", "-o", metavar="DIR", help="Folder for the results (default: results/NAME)."),
     ] = None,
+    folders: Systems = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print the scripts of the jobs, and submit none.")
     ] = False,
@@ -78,7 +79,7 @@ def submit(
         raise InputError("--time", time, f"at least {_LEAST_SECONDS:g}s")
     listed = split_names([nodes], "--nodes") if nodes else []
     wished = [numbers.integer(one, "--nodes", low=1) for one in listed] or [0]
-    systems = catalogue.discover()
+    systems = catalogue.discover(folders or [])
     asked = studies.read(file, studies.MOST_CORES)
     cores = asked.settings.cores or max([len(choose_cores(0)), *(one.cores for one in asked.workloads)])
     made = studies.read(file, cores, systems)  # a workload may have more cores than this host
@@ -106,6 +107,7 @@ def submit(
         raise UsageError("no program sbatch; --dry-run prints the scripts that it would get")
     folder = (output or Path("results") / file.stem).absolute()
     words = [sys.executable, "-m", "taskgrain", "study", str(file.absolute()), "--output", str(folder)]
+    words += [word for one in folders or [] for word in ("--systems", str(one.absolute()))]
     words += ["--launcher", "slurm"] if made.settings.launcher == "auto" else []
     logs = folder.with_name(f"{folder.name}-jobs")  # a results folder is new at first
     store.check_folder(folder)

@@ -40,6 +40,16 @@ def test_there_is_a_script_for_each_number_of_nodes(taskgrain: Command, study: P
     assert "#SBATCH --nodes=4\n" in only and "--launcher" not in only
 
 
+def test_the_jobs_find_systems_of_a_folder(
+    taskgrain: Command, study: Path, systems: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study.write_text('systems = ["fast"]\npatterns = ["fft"]\nwidths = [4]\n')
+    words = ("submit", study, "--time", "90m", "--dry-run")
+    assert "--systems DIR adds a system of yours" in taskgrain(*words).err
+    monkeypatch.chdir(systems.parent)
+    assert f" --systems {systems} " in taskgrain(*words, "--systems", systems.name).out
+
+
 def test_no_nodes_are_reserved_for_what_runs_on_one(taskgrain: Command, study: Path) -> None:
     study.write_text(study.read_text().replace('"mpi"', '"serial"'))
     words = ("submit", study, "--time", "90m", "--dry-run")
