@@ -9,7 +9,7 @@ from pathlib import Path
 
 _FENCE = re.compile(r"^(?P<indent>\s*)(?P<fence>`{3,}|~{3,})\s*(?P<language>[^\s`]*)(?P<rest>[^`]*)$")
 _TITLE = re.compile(r'title="([^"]+)"')
-_COMMENT = re.compile(r"^\s*<!-- (not run|excerpt|output|checkout)(?:: *(.*?))? *-->\s*$")
+_COMMENT = re.compile(r"^\s*<!-- (not run|own system|excerpt|output|checkout)(?:: *(.*?))? *-->\s*$")
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Block:
     title: str = ""
     """The file that it is."""
     comments: dict[str, str] = field(default_factory=dict)
-    """Those on the lines right before it: `not run`, `excerpt`, `output` and `checkout`."""
+    """Those on the lines right before it: `not run`, `own system`, `excerpt`, `output` and `checkout`."""
 
 
 def blocks(text: str) -> list[Block]:

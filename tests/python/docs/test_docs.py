@@ -15,6 +15,9 @@ Nothing else is allowed. A comment right before a block changes that: `<!-- not 
 out, `<!-- excerpt: FILE -->` or `<!-- excerpt: FILE, from TEXT -->` holds it to the text of a file (`make
 docs-tables` fills it in), `<!-- output -->` to what the block before it printed. A block with
 `<!-- checkout -->` is for a copy of the sources, where test_how_to_core.py follows the page.
+
+A how-to that names systems of the repository is also walked through by who has systems of their own, outside
+the checkout (`as_own`). `<!-- own system: REASON -->` leaves a block to them alone.
 """
 
 from __future__ import annotations
@@ -27,11 +30,13 @@ import signal
 import subprocess
 import sys
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 
 import docs_tables
 import pytest
 from filled_page import excerpt
+from killable_study import FAKE
 from markdown_blocks import Block, blocks, pages
 
 ROOT = Path(__file__).parents[3]
@@ -42,6 +47,12 @@ MEASURED = max((ROOT / "docs" / "results").glob("*-default"))
 LANGUAGES = ("sh", "python", "toml", "json", "yaml", "c", "cpp", "cmake", "cells", "text")
 SECONDS = 600
 """The longest that a block may take."""
+OWN = ["mine", "other"]
+"""Systems of a user, in folders of these names."""
+_MEASURES = re.compile(
+    r"taskgrain (?:run|metg|faults|study|submit|compare(?=[^;\n]*--build [^;\n]*/driver))"
+    r"(?![^;\n]*--systems )"
+)
 _COMMAND = re.compile(r"\A\s*(\$ |taskgrain |make |git |pip |cmake |\.venv/)")
 
 
@@ -106,8 +117,9 @@ def _check(block: Block, folder: Path, before: str) -> str:
     return ""
 
 
-def run_page(text: str, folder: Path) -> None:
-    """Everything on a page, in order. Raises PageError with the line of the block that is wrong."""
+def run_page(text: str, folder: Path, own: bool = False) -> None:
+    """Everything on a page, in order; `own`: by who has the systems `OWN` in the folder. Raises PageError
+    with the line of the block that is wrong."""
     for name in ("studies", "docs", "templates"):
         (folder / name).symlink_to(ROOT / name)
     (folder / ".venv").symlink_to(sys.prefix)
@@ -117,11 +129,12 @@ def run_page(text: str, folder: Path) -> None:
         try:
             if "checkout" in block.comments:
                 continue
-            if "not run" in block.comments:
-                if not block.comments["not run"]:
-                    raise PageError("'not run' needs a reason")
+            left_out = [one for one in ("not run", "own system") if one in block.comments]
+            if any(not block.comments[one] for one in left_out):
+                raise PageError(f"'{left_out[0]}' needs a reason")
+            if "not run" in left_out or (left_out and not own):
                 continue
-            printed = _check(block, folder, printed)
+            printed = _check(as_own(block) if own else block, folder, printed)
         except (PageError, ValueError, OSError) as error:
             raise PageError(f"line {block.line}: {error}") from error
 
@@ -133,6 +146,61 @@ def test_page(page: str, tmp_path: Path) -> None:
     run_page((ROOT / page).read_text(), tmp_path)
 
 
+def as_own(block: Block) -> Block:
+    """What who has systems of their own makes of a block: their names in the place of others, `--systems`
+    where something is measured, and a short budget."""
+    text = block.text.replace("\\\n", " ")
+    if block.language == "sh" and not block.title:
+        places = "".join(f" --systems {one}" for one in OWN)
+        names = iter(OWN)
+        text = re.sub(r"(?<=--system )\S+", lambda said: ",".join(OWN[: said[0].count(",") + 1]), text)
+        text = re.sub(r"(?<=-default)@\w+", lambda _: f"@{next(names)}", text)
+        text = re.sub(_MEASURES, rf"\g<0>{places}", text)
+        text = text.replace(f"docs/results/{MEASURED.name}", "results/own")
+        text = re.sub(r"(?<=--budget )\S+", "5", text)
+    elif block.language == "toml":
+        text = re.sub(r"^systems = .*", f"systems = {json.dumps(OWN)}", text, flags=re.MULTILINE)
+    return replace(block, text=text)
+
+
+def concerns_own(page: str) -> bool:
+    """Whether a page names systems of the repository in something that a reader can do here."""
+    return any(
+        re.search(r"--system (?!mine)|^systems = ", one.text, re.MULTILINE)
+        for one in blocks((ROOT / page).read_text())
+        if one.language in ("sh", "toml") and not {"not run", "checkout"} & one.comments.keys()
+    )
+
+
+@pytest.fixture(scope="module")
+def owned(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder outside of the checkout with two systems, two builds of one, studies and results of them."""
+    folder = tmp_path_factory.mktemp("owned")
+    for number, name in enumerate((*OWN, "old", "new", "driver/mine"), 1):
+        (folder / name).mkdir(parents=True)
+        shutil.copy(FAKE, folder / name / "driver")
+        words = ["{python}", "{dir}/driver", f"{number}e-6", "0.02"]
+        (folder / name / "system.toml").write_text(f"simulated = true\n[launch]\ncommand = {words}\n")
+    study = {"systems": ["mine"], "patterns": ["fft"], "widths": [16], "min_rounds": 2, "max_rounds": 2}
+    (folder / "my.toml").write_text("".join(f"{key} = {json.dumps(one)}\n" for key, one in study.items()))
+    shutil.copytree(ROOT / "templates" / "ci", folder / "ci")
+    for name in ("own", "before", "after"):
+        words = " ".join(f"--systems {one}" for one in OWN)
+        words += f" --system {','.join(OWN)} --width 16 --min-rounds 2 --max-rounds 2 -q -o results/{name}"
+        _run(["bash", "-eus"], folder, f"taskgrain metg {words}")
+    return folder
+
+
+@pytest.mark.submission
+@pytest.mark.parametrize("page", [one for one in PAGES if "how-to/" in one and concerns_own(one)])
+def test_a_how_to_serves_who_has_systems_of_their_own(
+    page: str, owned: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TASKGRAIN_REFERENCE", str(FAKE))
+    shutil.copytree(owned, tmp_path, dirs_exist_ok=True)
+    run_page((ROOT / page).read_text(), tmp_path, own=True)
+
+
 @pytest.mark.parametrize(
     ("page", "complaint"),
     [
@@ -142,7 +210,8 @@ def test_page(page: str, tmp_path: Path) -> None:
         ("```\ntaskgrain doctor\n```", "is a command"),
         ("```text\n$ true\n```", "is a command"),
         ("```console\n$ true\n```", "language 'console' is not allowed"),
-        ("<!-- not run -->\n```sh\nfalse\n```", "needs a reason"),
+        ("<!-- not run -->\n```sh\nfalse\n```", "'not run' needs a reason"),
+        ("<!-- own system -->\n```sh\nfalse\n```", "'own system' needs a reason"),
         ("<!-- not run: because -->\nWords in between.\n```sh\nfalse\n```", "exit code 1"),
         ('```toml title="a.toml"\na = \n```', "line 1: "),
         ("```json\n{'a': 1}\n```", "line 1: "),
