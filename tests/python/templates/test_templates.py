@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 import shlex
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -88,6 +91,36 @@ def test_it_is_measured_and_its_command_finds_it_again(mine: System, tmp_path: P
     assert program == "taskgrain"
     plan = finish([*words, "--dry-run"])
     assert str(mine.folder) in " ".join(plan["commands"]["mine"])
+
+
+WRONG = {
+    "one point for each core": ("range(first, last + 1)", "range(first, last + 1)[: self.cores]"),
+    "stencils only": ("run.deps(g, step, point)", "range(point - 1, point + 2) if j in before"),
+    "twice": ("futures += now", "self._pool.submit(task, g, step, point, inputs); futures += now"),
+}
+"""Mistakes of a first driver: what stands in the template, and what in its place."""
+
+
+@pytest.mark.submission
+@pytest.mark.parametrize("mistake", WRONG)
+def test_the_first_check_of_a_driver_finds(mistake: str, tmp_path: Path) -> None:
+    page = (REPOSITORY / "docs/how-to/add-a-system.md").read_text()
+    (check,) = re.findall(r"^for pattern[^`]*--systems mine-python[^`]*^done$", page, re.MULTILINE)
+    folder = copy("system-python", tmp_path).rename(tmp_path / "mine-python")
+    driver = folder / "driver.py"
+    right, wrong = WRONG[mistake]
+    assert driver.read_text().count(right) == 1
+    driver.write_text(driver.read_text().replace(right, wrong))
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        ["bash", "-e", "-c", check],
+        cwd=tmp_path,
+        env=os.environ | {"PATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1 and "validation: " in done.stdout, done.stdout + done.stderr
 
 
 @pytest.mark.deep
