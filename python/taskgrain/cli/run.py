@@ -137,15 +137,19 @@ def _efficiency(one: dict[str, Any]) -> str:
     return f"{told}; they differ too much for an upper bound" if beyond else told
 
 
+_MANY = 1000
+"""Tasks of a step that make up for the memory that a runtime takes once, at its start."""
+
+
 def _memory(one: dict[str, Any]) -> str:
     """Of the largest process; and by how much all have grown."""
     held, grown, tasks = one["peak_rss_bytes"], one["growth_bytes"], one["tasks_in_flight"]
     if grown is None:
         return quantity.size(held)
-    if not tasks:
-        return f"{quantity.size(held)}; {quantity.size(grown)} came with the run"
-    each = f"{quantity.size(grown // tasks)} for each of the {quantity.counted(tasks, 'task')} of a step"
-    return f"{quantity.size(held)}; {quantity.size(grown)} came with the run, {each}"
+    came = f"{quantity.size(held)}; {quantity.size(grown)} came with the run"
+    if tasks < _MANY:
+        return came
+    return f"{came}, {quantity.size(grown // tasks)} for each of the {tasks} tasks of a step"
 
 
 def _counters(one: dict[str, Any]) -> str:

@@ -34,7 +34,8 @@ def test_counters_where_there_are_none(taskgrain: Command, systems: Path) -> Non
 def test_memory_and_counters_are_told_by_the_task() -> None:
     one = {"peak_rss_bytes": 2**24, "growth_bytes": 2**20, "tasks_in_flight": 1024, "tasks": 1000}
     assert _memory(one) == "16 MiB; 1 MiB came with the run, 1 KiB for each of the 1024 tasks of a step"
-    assert _memory(one | {"tasks_in_flight": 0}) == "16 MiB; 1 MiB came with the run", "of a DAG"
+    for few in (0, 2, 999):  # 0 of a DAG
+        assert _memory(one | {"tasks_in_flight": few}) == "16 MiB; 1 MiB came with the run"
     one |= {"counters": {"instructions": 5e6, "cache_misses": 2500.0}, "seconds": [1.0] * 4, "warmup": 1}
     told = "1e+03 instructions, 0.5 cache misses a task, preparation and warm-up included"
     assert _counters(one) == told
