@@ -1,7 +1,7 @@
 """The documentation: what it tells a reader to run does run, its links lead somewhere, its site builds.
 
 A page is run from beginning to end in a folder of its own, which has the checkout's `.venv`, `studies`,
-`docs` and `templates`, and measured results in `results/default`:
+`docs`, `examples` and `templates`, and measured results in `results/default`:
 
 - `sh` is run by bash and must succeed; `python` is run as a program. With `title="FILE"` a block of any
   language becomes that file instead, for the commands after it.
@@ -120,7 +120,7 @@ def _check(block: Block, folder: Path, before: str) -> str:
 def run_page(text: str, folder: Path, own: bool = False) -> None:
     """Everything on a page, in order; `own`: by who has the systems `OWN` in the folder. Raises PageError
     with the line of the block that is wrong."""
-    for name in ("studies", "docs", "templates"):
+    for name in ("studies", "docs", "examples", "templates"):
         (folder / name).symlink_to(ROOT / name)
     (folder / ".venv").symlink_to(sys.prefix)
     shutil.copytree(MEASURED, folder / "results" / "default")
