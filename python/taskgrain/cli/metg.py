@@ -36,7 +36,11 @@ def metg(
     at: Annotated[Text, setting("at")] = None,
 ) -> None:
     """Measures METG of systems on one workload, or with --at their efficiency at given task times. The search
-    for METG starts at --iterations."""
+    for METG starts at --iterations.
+
+    METG depends on how many tasks a step has for each core. Without --width, --tasks-per-core or --like, it
+    has one; `make study` measures one and eight.
+    """
     from taskgrain.cli.measuring import measure
     from taskgrain.drive import catalogue
     from taskgrain.study.settings import take_settings

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -117,6 +118,14 @@ def test_the_efficiency_at_task_times(taskgrain: Command, systems: Path, tmp_pat
         assert point["efficiency"] == pytest.approx(truth, rel=0.05)
     other = taskgrain(*words[:-4], "--at", "6us", "-o", tmp_path / "out")
     assert other.code == 2 and "differs in at" in other.err
+
+
+def test_steps_are_as_wide_as_the_help_says(taskgrain: Command, systems: Path) -> None:
+    plan = taskgrain("metg", "--systems", systems, "--cores", 1, "--dry-run", "--json")
+    (cell,) = json.loads(plan.out)["cells"]
+    assert cell["cell"] == "fast/stencil_1d/width=1", "one task for each core"
+    study = tomllib.loads((Path(__file__).parents[3] / "studies" / "default.toml").read_text("utf-8"))
+    assert {one["tasks_per_core"] for one in study["workloads"]} == {1, 8}
 
 
 def test_neighbours_mean_others_and_a_pattern_that_counts_them(taskgrain: Command, systems: Path) -> None:
