@@ -47,6 +47,8 @@ MEASURED = max((ROOT / "docs" / "results").glob("*-default"))
 LANGUAGES = ("sh", "python", "toml", "json", "yaml", "c", "cpp", "cmake", "cells", "text")
 SECONDS = 600
 """The longest that a block may take."""
+LONG_HOW_TOS = ("docs/how-to/on-a-cluster.md", "docs/how-to/watch-a-runtime.md")
+"""They measure studies. templates/test_ci.py does it with a system of a user's own in a submission, too."""
 OWN = ["mine", "other"]
 """Systems of a user, in folders of these names."""
 _MEASURES = re.compile(
@@ -174,25 +176,47 @@ def concerns_own(page: str) -> bool:
 
 @pytest.fixture(scope="module")
 def owned(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder outside of the checkout with two systems, two builds of one, studies and results of them."""
+    """A folder outside of the checkout with two systems, two builds of one, and results of both."""
     folder = tmp_path_factory.mktemp("owned")
     for number, name in enumerate((*OWN, "old", "new", "driver/mine"), 1):
         (folder / name).mkdir(parents=True)
         shutil.copy(FAKE, folder / name / "driver")
         words = ["{python}", "{dir}/driver", f"{number}e-6", "0.02"]
         (folder / name / "system.toml").write_text(f"simulated = true\n[launch]\ncommand = {words}\n")
-    study = {"systems": ["mine"], "patterns": ["fft"], "widths": [16], "min_rounds": 2, "max_rounds": 2}
-    (folder / "my.toml").write_text("".join(f"{key} = {json.dumps(one)}\n" for key, one in study.items()))
     shutil.copytree(ROOT / "templates" / "ci", folder / "ci")
     for name in ("own", "before", "after"):
         words = " ".join(f"--systems {one}" for one in OWN)
         words += f" --system {','.join(OWN)} --width 16 --min-rounds 2 --max-rounds 2 -q -o results/{name}"
-        _run(["bash", "-eus"], folder, f"taskgrain metg {words}")
+        _run(["bash", "-eus"], folder, f"TASKGRAIN_REFERENCE={FAKE} taskgrain metg {words}")
     return folder
 
 
-@pytest.mark.submission
-@pytest.mark.parametrize("page", [one for one in PAGES if "how-to/" in one and concerns_own(one)])
+@pytest.mark.parametrize(
+    ("said", "own"),
+    [
+        ("run --system mpi,tbb", "run --systems mine --systems other --system mine,other"),
+        ("metg --systems mine --system mine --budget 5m", "metg --systems mine --system mine --budget 5"),
+        (f"compare docs/results/{MEASURED.name}@a b", "compare results/own@mine b"),
+        ("compare --build old new --system a", "compare --build old new --system mine"),
+        (
+            "compare --build a/driver b/driver --system a",
+            "compare --systems mine --systems other --build a/driver b/driver --system mine",
+        ),
+        ("history file --system a,b,c", "history file --system mine,other"),
+    ],
+)
+def test_what_who_has_systems_of_their_own_types(said: str, own: str) -> None:
+    assert as_own(Block("sh", f"taskgrain {said}\n", 1)).text == f"taskgrain {own}\n"
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(one, marks=getattr(pytest.mark, "deep" if one in LONG_HOW_TOS else "submission"))
+        for one in PAGES
+        if "how-to/" in one and concerns_own(one)
+    ],
+)
 def test_a_how_to_serves_who_has_systems_of_their_own(
     page: str, owned: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
