@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Fills pages with what commands print and what results hold: `make docs-tables`.
+"""Fills pages with what commands print, results hold and sources say: `make docs-tables`.
 
     tools/filled_page.py [PAGE...]
 
