@@ -125,7 +125,7 @@ def compare(
     named = next(one for one in cells.QUANTITIES if one == numbers.text(by, "--by", cells.QUANTITIES))
     question = cells.Question(named)
     if margin is not None:
-        share = numbers.share(margin, "--margin")
+        share = numbers.real(margin, "--margin", high=1.0, below=True)
         question = replace(question, margin=share, apart=share)
     chosen = split_names(names) if names else []
     if again and not fail:

@@ -116,7 +116,8 @@ def history(
     from taskgrain.results.compare.cells import MARGIN, Question
 
     chosen = next(one for one in QUANTITIES if one == numbers.text(by, "--by", QUANTITIES))
-    question = Question(chosen, MARGIN if margin is None else numbers.share(margin, "--margin"))
+    share = MARGIN if margin is None else numbers.real(margin, "--margin", high=1.0, below=True)
+    question = Question(chosen, share)
     if not add and (given := "--label" if label else "--time" if time else ""):
         raise UsageError(f"{given} is for --add DIR")
     for option, file in (("--junit", junit), ("--output", output)):

@@ -66,9 +66,7 @@ def predict(
     """Predicts how a program with the tasks of a workload scales to more cores."""
     if not folder.is_dir():
         raise InputError("DIR", str(folder), "a results folder")
-    total = numbers.seconds(work, "--work")
-    if total > _MOST_SECONDS:
-        raise InputError("--work", work, f"at most {_MOST_SECONDS:g} seconds")
+    total = numbers.seconds(work, "--work", high=_MOST_SECONDS)
     number = numbers.integer(steps, "--steps", low=1)
     given = (
         [numbers.integer(one, "--cores", low=1) for one in split_names([cores], "--cores")] if cores else []

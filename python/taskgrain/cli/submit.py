@@ -49,7 +49,8 @@ wait $run
 def submit(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The study, a TOML file.")],
     time: Annotated[
-        str, typer.Option("--time", metavar="TIME", help="How long a job may take at a time: 30m, 2h.")
+        str,
+        typer.Option("--time", metavar="TIME", help="How long a job may take at a time: 2h, 1-00:00:00."),
     ],
     nodes: Annotated[
         Text, typer.Option("--nodes", metavar="LIST", help="Numbers of nodes (default: all of the study).")
@@ -72,11 +73,8 @@ def submit(
     from taskgrain.results import store
     from taskgrain.study import study as studies
 
-    seconds = numbers.seconds(time, "--time")
-    if time[-1:].isdigit():  # which sbatch would take for minutes
-        raise InputError("--time", time, "a time with its unit, such as 30m or 2h")
-    if seconds < _LEAST_SECONDS:
-        raise InputError("--time", time, f"at least {_LEAST_SECONDS:g}s")
+    # sbatch would take a number alone for minutes.
+    seconds = numbers.seconds(time, "--time", low=_LEAST_SECONDS, above=False, with_unit=True)
     listed = split_names([nodes], "--nodes") if nodes else []
     wished = [numbers.integer(one, "--nodes", low=1) for one in listed] or [0]
     systems = catalogue.discover(folders or [])

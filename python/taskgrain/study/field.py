@@ -32,12 +32,12 @@ _LISTER = "taskgrain run --help"
 _NUMBER = r"[+-]?[0-9_.]+([eE][+-]?[0-9_]+)?"
 _TEXTS = {
     "integer": rf"^\s*{_NUMBER}\s*$",
-    "number": rf"^\s*{_NUMBER}\s*$",
-    "seconds": rf"^\s*{_NUMBER}\s*[smh]?\s*$",
+    "number": rf"^\s*{_NUMBER}\s*%?\s*$",
+    "seconds": rf"^\s*({_NUMBER}|{numbers.AMOUNTS}|{numbers.CLOCK})\s*$",
     "bytes": r"^\s*[0-9.]+([eE][+]?[0-9]+)?\s*([KMGTkmgt](iB)?|B)?\s*$",
 }
 """Of each type the texts that its reader may take for a number; a regular expression of JSON schema."""
-_DURATION = r"\s*[0-9.]+\s*(ns|us|µs|μs|ms|s)\s*"
+_DURATION = rf"\s*{numbers.AMOUNTS}\s*"
 _DURATIONS = rf"^({_DURATION}(,{_DURATION})*)?$"
 
 

@@ -1,11 +1,13 @@
-"""Numbers as people write them: `1e6` is a million, `1.5` is no integer, `64K` is 65536 bytes.
+"""Numbers as people write them: `1e6` is a million, `5%` is 0.05, `64K` is 65536 bytes, `2h` is 7200 seconds.
 
-Text comes from the command line, values from a study file; both end here, so that both accept the same.
-Every function raises `InputError`, which names the field, the value and what is allowed.
+Text comes from the command line, values from a study file; both end here, so that both accept the same
+(docs/reference/cli.md#values). Every function raises `InputError`, which names the field, the value and what
+is allowed: a message recommends nothing that the same field refuses.
 """
 
 from __future__ import annotations
 
+import contextlib
 import math
 import re
 from collections.abc import Sequence
@@ -17,19 +19,27 @@ from taskgrain.words.errors import InputError
 LARGEST = 2**63 - 1
 """The largest integer of the driver protocol."""
 
-_UNITS = {"ns": -9, "us": -6, "µs": -6, "μs": -6, "ms": -3, "s": 0}
-"""Of time, as powers of ten of a second."""
-_DURATION = re.compile(r"(?P<number>[0-9.]+?)\s*(?P<unit>ns|us|µs|μs|ms|s)")
+_UNITS = {"ns": "1e-9", "us": "1e-6", "µs": "1e-6", "μs": "1e-6", "ms": "1e-3", "s": "1"}
+_UNITS |= {"min": "60", "m": "60", "h": "3600", "d": "86400"}
+"""Of time, in seconds; decimal, so that 20us becomes the number that is nearest to it."""
+_AMOUNT = rf"((?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{{1,2}})?)\s*({'|'.join(_UNITS)})"
+AMOUNTS = rf"{_AMOUNT}(?:\s*{_AMOUNT})*"
+"""A time with its units: `20us`, `2h`, `1h 30m`."""
+CLOCK = r"(?:[0-9]+-[0-9]+(?::[0-5]?[0-9]){0,2}|[0-9]+(?::[0-5]?[0-9]){1,2})"
+"""A time as Slurm writes it: `30:00`, `1:30:00`, `1-12`, `1-00:00:00`."""
 _LONGEST = 40  # no number that fits is longer, and Decimal("1e999999999") must not be made an int
 
 
-def _range(low: float, high: float, what: str, *, above: bool = False, below: bool = False) -> str:
-    bound = f"above {low:g}" if above else f"at least {low:g}"
+def _range(
+    low: float, high: float, what: str, *, above: bool = False, below: bool = False, unit: str = ""
+) -> str:
+    least, most = (f"{one:g}{unit if one else ''}" for one in (low, high))
+    bound = f"above {least}" if above else f"at least {least}"
     if below:
-        return f"{what} {bound} and below {high:g}"
+        return f"{what} {bound} and below {most}"
     if math.isinf(high) or high >= LARGEST:
         return f"{what} {bound}"
-    return f"{what} {'above' if above else 'from'} {low:g} to {high:g}"
+    return f"{what} {'above' if above else 'from'} {least} to {most}"
 
 
 def integer(value: object, field: str, *, low: int = 0, high: int = LARGEST) -> int:
@@ -64,14 +74,20 @@ def real(
     above: bool = False,
     below: bool = False,
 ) -> float:
-    """A finite number from `low` (excluded if `above`) to `high` (excluded if `below`)."""
+    """A finite number from `low` (excluded if `above`) to `high` (excluded if `below`); text may be a
+    percentage, such as `5%`."""
     allowed = _range(low, high, "a number", above=above, below=below)
+    if low <= 0.05 < high:
+        allowed += ", such as 0.05 or 5%"
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         raise InputError(field, value, allowed)
     if isinstance(value, str) and not value.isascii():  # other scripts' digits
         raise InputError(field, value, allowed)
+    written = value
+    if isinstance(value, str) and value.strip().endswith("%"):
+        written = f"{value.strip()[:-1].rstrip()}e-2"  # and not a quotient, which would be rounded twice
     try:
-        number = float(value)
+        number = float(written)
     except (ValueError, OverflowError):
         raise InputError(field, value, allowed) from None
     outside = not low <= number <= high or (above and number == low) or (below and number == high)
@@ -80,27 +96,17 @@ def real(
     return number
 
 
-def share(value: object, field: str, *, high: float = 1.0) -> float:
-    """A share from 0 to below `high`: a number, or text such as `0.05` or `5%`."""
-    hundred = isinstance(value, str) and value.strip().endswith("%")
-    number = value.strip()[:-1] if hundred and isinstance(value, str) else value
-    try:
-        return real(real(number, field) / (100.0 if hundred else 1.0), field, high=high, below=True)
-    except InputError:
-        raise InputError(field, value, f"a share from 0 to below {high:g}, such as 0.05 or 5%") from None
-
-
 def size(value: object, field: str, *, low: int = 0, high: int = LARGEST) -> int:
     """Bytes: an integer, or text such as `64K`, `64KiB`, `1M`; the core reads text, as for drivers."""
-    if not isinstance(value, str):
-        return integer(value, field, low=low, high=high)
-    allowed = (
-        _range(low, high, "bytes,") + ", such as 4096, 64K, 64KiB, 1M (multiples of 1024; KB is not allowed)"
-    )
-    found = _core.byte_count(value) if value.isascii() else None
-    if found is None or not low <= found <= high:
-        raise InputError(field, value, allowed)
-    return found
+    if isinstance(value, str):
+        found = _core.byte_count(value) if value.isascii() else None
+        if found is not None and low <= found <= high:
+            return found
+    else:
+        with contextlib.suppress(InputError):
+            return integer(value, field, low=low, high=high)
+    such = "such as 4096, 64K, 64KiB, 1M (multiples of 1024; KB is not allowed)"
+    raise InputError(field, value, f"{_range(low, high, 'bytes,')}, {such}")
 
 
 def flag(value: object, field: str) -> bool:
@@ -120,20 +126,16 @@ def text(value: object, field: str, allowed: Sequence[str] | None = None, lister
 
 
 def is_duration(value: object) -> bool:
-    """Whether a text is a number with a unit of time, such as `20us`, whatever the number."""
-    return isinstance(value, str) and _DURATION.fullmatch(value.strip()) is not None
+    """Whether a text is a time with its unit, such as `20us`, whatever the number."""
+    return isinstance(value, str) and re.fullmatch(AMOUNTS, value.strip()) is not None
 
 
 def duration(value: object, field: str) -> float:
     """The time of a task, in seconds: text with a unit, such as `20us`, `1.5ms`, `500 ns`, `2s`; above 0."""
-    allowed = "a time above 0 with its unit, such as 500ns, 20us, 1.5ms, 2s"
-    match = _DURATION.fullmatch(value.strip()) if isinstance(value, str) else None
-    if match is None or not match["number"].isascii() or len(str(value)) > _LONGEST:
-        raise InputError(field, value, allowed)
-    try:
-        return real(f"{match['number']}e{_UNITS[match['unit']]}", field, above=True)
-    except InputError:
-        raise InputError(field, value, allowed) from None
+    found = _time(value) if is_duration(value) else None
+    if not found:
+        raise InputError(field, value, "a time above 0 with its unit, such as 500ns, 20us, 1.5ms, 2s")
+    return found
 
 
 def durations(value: object, field: str) -> tuple[float, ...]:
@@ -147,15 +149,37 @@ def duration_text(value: float) -> str:
     return f"{value * 1e9:.3f}".rstrip("0").rstrip(".") + "ns"
 
 
-def seconds(value: object, field: str, *, low: float = 0.0, above: bool = True) -> float:
-    """Seconds: a number, or text such as `90`, `90s`, `10m`, `2h`."""
-    factor = 1.0
-    number = value
-    if isinstance(value, str) and value.strip()[-1:] in ("s", "m", "h"):
-        factor = {"s": 1.0, "m": 60.0, "h": 3600.0}[value.strip()[-1]]
-        number = value.strip()[:-1]
+def seconds(
+    value: object,
+    field: str,
+    *,
+    low: float = 0.0,
+    high: float = math.inf,
+    above: bool = True,
+    with_unit: bool = False,
+) -> float:
+    """Seconds: a number, unless it must have its unit; or text such as `90s`, `1h30m`, `1-00:00:00`."""
+    found = _time(value)
+    bare = found is None and not with_unit and "%" not in str(value)
     try:
-        return real(real(number, field, low=low, above=above) * factor, field)
+        return real(value if bare else found, field, low=low, high=high, above=above)
     except InputError:
-        bound = f"above {low:g}" if above else f"at least {low:g}"
-        raise InputError(field, value, f"seconds {bound}, such as 90, 90s, 10m, 2h") from None
+        bounds = _range(low, high, "a time", above=above, unit="s")
+        such = "with its unit, such as 30m, 2h, 1d" if with_unit else "such as 90, 10m, 2h, 1d"
+        raise InputError(field, value, f"{bounds}{'' if with_unit else ','} {such}, 1-00:00:00") from None
+
+
+def _time(value: object) -> float | None:
+    """Text in seconds, if it is `AMOUNTS` or `CLOCK`."""
+    text = value.strip() if isinstance(value, str) and len(value) <= _LONGEST else ""
+    if re.fullmatch(AMOUNTS, text):
+        each = re.findall(_AMOUNT, text)
+        return float(sum(Decimal(number) * Decimal(_UNITS[unit]) for number, unit in each))
+    if re.fullmatch(CLOCK, text):
+        days, _, rest = text.rpartition("-")
+        parts = [int(one) for one in rest.split(":")]
+        missing = [0] * (3 - len(parts))
+        # Slurm's `1-12` has hours, and `30:00` minutes.
+        hours, minutes, seconds = parts + missing if days else missing + parts
+        return float(((int(days or 0) * 24 + hours) * 60 + minutes) * 60 + seconds)
+    return None

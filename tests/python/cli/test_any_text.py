@@ -62,7 +62,7 @@ def options(verb: str) -> Words:
     return names if verb != "graph" else [one for one in names if one not in options("run")]
 
 
-NUMBER = r"[-+]?[0-9.]{0,4}(e[-+]?[0-9]{1,3})?(%|[KMG](iB|B)?|us|ms|[smh])?"
+NUMBER = r"[-+]?[0-9.]{0,4}(e[-+]?[0-9]{1,3})?( ?%|[KMG](iB|B)?|us|ms|[smhd]|:[0-9]{2}|-[0-9]{2})?"
 TEXTS = (
     st.sampled_from(
         ["", " ", ",", "0", "1", "-1", "1.5", "nan", "1e999", "64KB", "٣", "a\nb", "mpy", "fast,", "--x"]
@@ -117,3 +117,22 @@ def test_any_text_is_accepted_or_refused(
             assert value and shows(value[1].strip("'\""), text), line
 
     holds()
+
+
+WRITTEN = {"TIME", "X", "SHARE", "BYTES"}
+"""What stands for a value of which people write more than digits."""
+
+
+@pytest.mark.parametrize("verb", sorted(set(EXAMPLES) - NO_TEXT))
+def test_what_a_message_recommends_is_accepted(verb: str, words: dict[str, Words], tmp_path: Path) -> None:
+    words["report"] = [str(tmp_path)]  # has no results, which are read after the options
+    group: Any = typer.main.get_command(app)
+    metavars = {name: one.metavar for one in group.commands[verb].params for name in one.opts}
+    for option in options(verb):
+        refused = called(verb, *words[verb], f"{option}=?").err
+        such = re.search(r"such as (.*?)(?: \(.*)?$", refused)
+        # Others are refused for a reason of their own: `--budget is for --build`.
+        assert such or metavars[option] not in WRITTEN or "is not allowed" not in refused, refused
+        for recommended in re.split(", | or ", such[1]) if such else ():
+            then = called(verb, *words[verb], f"{option}={recommended}")
+            assert f"{option}: {recommended} is not allowed" not in then.err, (refused, then)

@@ -91,11 +91,14 @@ def test_studies_that_are_not_for_jobs(
     assert (done.code, done.out) == (2, "") and message in done.err
 
 
+ALLOWED = "a time at least 120s with its unit, such as 30m, 2h, 1d, 1-00:00:00"
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--time", "1m"), "--time: 1m is not allowed; allowed: at least 120s"),
-        (("--time", "240"), "--time: 240 is not allowed; allowed: a time with its unit, such as 30m or 2h"),
+        (("--time", "1m"), f"--time: 1m is not allowed; allowed: {ALLOWED}"),
+        (("--time", "240"), f"--time: 240 is not allowed; allowed: {ALLOWED}"),
         (
             ("--time", "1h", "--nodes", "2,3"),
             "--nodes: 3 is not allowed; allowed: of the study: 1, 2, 4",

@@ -21,6 +21,7 @@ SWITCH = Field("persistent", "flag", False, "Whether it stays")
 FILE = Field("dag", "text", "", "A file")
 NAME = Field("experiment", "name", "metg", "What to measure")
 CHOICE = Field("isa", "choice", "auto", "Instruction set", choices=("auto", "avx2"))
+_BYTES = "bytes, at least 16, such as 4096, 64K, 64KiB, 1M (multiples of 1024; KB is not allowed)"
 ALL = [COUNT, SHARE, SIZE, TIME, SWITCH, FILE, NAME, CHOICE]
 
 
@@ -30,8 +31,10 @@ ALL = [COUNT, SHARE, SIZE, TIME, SWITCH, FILE, NAME, CHOICE]
         (COUNT, "1e3", 1000),
         (COUNT, 2.0, 2),
         (SHARE, "0.25", 0.25),
+        (SHARE, "25 %", 0.25),
         (SIZE, "64K", 65536),
         (TIME, "1.5m", 90.0),
+        (TIME, "1-00:00:00", 86400.0),
         (TIME, 0, 0.0),
         (SWITCH, True, True),
         (FILE, "a b.dag", "a b.dag"),
@@ -50,15 +53,11 @@ def test_what_is_read(field: Field, value: object, read: object) -> None:
     [
         (COUNT, 0, "an integer from 1 to 1000"),
         (COUNT, 1001, "an integer from 1 to 1000"),
-        (SHARE, 0, "a number above 0 and below 1"),
-        (SHARE, 1.0, "a number above 0 and below 1"),
-        (SIZE, 15, "an integer at least 16"),
-        (
-            SIZE,
-            "1KB",
-            "bytes, at least 16, such as 4096, 64K, 64KiB, 1M (multiples of 1024; KB is not allowed)",
-        ),
-        (TIME, "soon", "seconds at least 0, such as 90, 90s, 10m, 2h"),
+        (SHARE, 0, "a number above 0 and below 1, such as 0.05 or 5%"),
+        (SHARE, 1.0, "a number above 0 and below 1, such as 0.05 or 5%"),
+        (SIZE, 15, _BYTES),
+        (SIZE, "1KB", _BYTES),
+        (TIME, "soon", "a time at least 0, such as 90, 10m, 2h, 1d, 1-00:00:00"),
         (SWITCH, 1, "true or false"),
         (FILE, 3, "text"),
         (NAME, "two\nlines", "text"),
@@ -105,7 +104,7 @@ VALUES: st.SearchStrategy[Any] = st.one_of(
     st.floats(),
     st.floats(0, 1),
     st.text(max_size=8),
-    st.from_regex(r"\A[0-9.]{1,4}(e[0-9])?[KMsmh]?\Z"),
+    st.from_regex(r"\A[0-9.]{1,4}(e[0-9])?( ?(%|[KMsmhd]|us|min|iB|:[0-9]{1,3}|-[0-9]{1,2})){0,2}\Z"),
     st.sampled_from(["auto", "64K", "10m", "0.5", "7"]),
 )
 

@@ -68,7 +68,7 @@ def test_the_schema_has_the_parsers_defaults_and_names() -> None:
 
 
 WORDS = st.sampled_from(
-    [*patterns(), *kernels(), *VALIDATE, *ISAS, "a", "64K", "1KB", "1.5K", "1e3", "10m", "2 h", "-1", "0.5"]
+    [*patterns(), *kernels(), *VALIDATE, *ISAS, "a", "64K", "1KB", "1.5K", "1e3", "10m", "-1", "0.5", "5%"]
 ) | st.text(max_size=6)
 VALUES = (
     st.integers()
@@ -107,6 +107,7 @@ EDGES += [[], {}, [{}], [0], [1.5], ["16", 32], ["fft", "dom"], ["fft", "no_such
 EDGES += [{"pattern": "fft"}, {"radix": [1, 2]}, [{"system": "mpi", "tasks_per_core": [1, 8]}], [{"no": 1}]]
 TEXTS = ["fft", "busy_wait", "0", "1", "3", "+5", " 7 ", "1_000", "1e3", "1E3", "0.5", ".5", "1.", "16B", "T"]
 TEXTS += ["64K", "64k", "64 KiB", "16iB", "1.5m", "90s", "10m", "2 h", "-1", "", "off", "avx2", "all", "1X"]
+TEXTS += ["5%", "50 %", "1h30m", "1-00:00:00", "30:00", "20us", "1d"]
 
 
 @pytest.mark.parametrize("key", [*STUDY_KEYS, "system"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import timedelta
 from fractions import Fraction
 
 import pytest
@@ -60,14 +61,28 @@ def test_bad_sizes(text: object) -> None:
 
 
 @pytest.mark.parametrize(("text", "value"), [("5%", 0.05), (" 12.5 %", 0.125), ("0.05", 0.05), (0, 0.0)])
-def test_shares(text: object, value: float) -> None:
-    assert numbers.share(text, "x") == pytest.approx(value)
+def test_percentages(text: object, value: float) -> None:
+    assert numbers.real(text, "x", high=1.0) == value
 
 
-@pytest.mark.parametrize("text", ["100%", "1", "-1%", "%", "5%%", "x", None, True, "5 percent"])
-def test_bad_shares(text: object) -> None:
-    with pytest.raises(InputError, match=r"a share from 0 to below 1, such as 0\.05 or 5%"):
-        numbers.share(text, "x")
+@given(st.integers(0, 10_000))
+def test_a_percentage_is_the_number_nearest_to_it(hundredths: int) -> None:
+    text = f"{hundredths // 100}.{hundredths % 100:02}"
+    assert numbers.real(f"{text} %", "x") == float(Fraction(text) / 100)
+
+
+@pytest.mark.parametrize("text", ["100%", "1", "-1%", "%", "5%%", "x", None, True, "5 percent", "٣%"])
+def test_bad_percentages(text: object) -> None:
+    with pytest.raises(InputError, match=r"a number at least 0 and below 1, such as 0\.05 or 5%"):
+        numbers.real(text, "x", high=1.0, below=True)
+
+
+def test_what_is_no_share_has_no_percentage() -> None:
+    for kind in (numbers.integer, numbers.size, numbers.seconds, numbers.duration):
+        with pytest.raises(InputError):
+            kind("50%", "x")
+    with pytest.raises(InputError, match=r"allowed: a number at least 1$"):
+        numbers.real("x", "patience", low=1.0)
 
 
 @settings(deadline=None)
@@ -84,17 +99,40 @@ def test_anything_is_a_number_or_a_named_error(value: object) -> None:
         assert len(message.splitlines()) == 1
 
 
-@pytest.mark.parametrize(
-    ("text", "value"), [("90", 90.0), ("90s", 90.0), ("1.5m", 90.0), ("2 h", 7200.0), (3, 3.0)]
-)
-def test_seconds(text: object, value: float) -> None:
+TIMES = {
+    **{"90": 90, "1e2": 100, "90s": 90, " 1.5m ": 90, "2 h": 7200, "1d": 86400, "10min": 600, "20us": 2e-5},
+    **{"1h30m": 5400, "1h 30 min": 5400, "1d12h": 129600, "1m0.5s": 60.5, "1e3us": 1e-3},
+    **{"30:00": 1800, "1:30": 90, "1:30:00": 5400, "90:00": 5400, "1-12": 129600, "1-00:00:00": 86400},
+    **{"1-2:30": 95400, "0-0:0:1": 1},
+}
+
+
+@pytest.mark.parametrize(("text", "value"), TIMES.items())
+def test_seconds(text: str, value: float) -> None:
     assert numbers.seconds(text, "x") == value
+    if text.strip().isdigit() or text == "1e2":
+        with pytest.raises(InputError, match="above 0 with its unit, such as 30m, 2h, 1d, 1-00:00:00"):
+            numbers.seconds(text, "x", with_unit=True)
+    else:
+        assert numbers.seconds(text, "x", with_unit=True) == value
+    assert numbers.is_duration(text) == (text.strip()[-1].isalpha())
+
+
+@given(st.integers(0, 99), st.integers(0, 23), st.integers(0, 59), st.integers(0, 59))
+def test_the_clock_of_slurm(days: int, hours: int, minutes: int, seconds: int) -> None:
+    expected = timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds).total_seconds()
+    texts = [f"{days}-{hours}:{minutes}:{seconds}", f"{days}d{hours}h{minutes}m{seconds}s"]
+    texts += [f"{hours:02}:{minutes:02}:{seconds:02}"] if not days else []
+    texts += [f"{minutes}:{seconds:02}"] if not days and not hours else []
+    assert {numbers.seconds(text, "x", above=False) for text in texts} == {expected}
 
 
 def test_ranges_are_named() -> None:
-    for wrong in ("-1s", "0", "1d", "", "1e308h"):
-        with pytest.raises(InputError, match="seconds above 0, such as 90, 90s, 10m, 2h"):
+    for wrong in ("-1s", "0", "1w", "", "1e308h", "5%", "1:60", "1:2:3:4", "1-", "1-2-3", "h", "1h30"):
+        with pytest.raises(InputError, match=r"a time above 0, such as 90, 10m, 2h, 1d, 1-00:00:00$"):
             numbers.seconds(wrong, "x")
+    with pytest.raises(InputError, match=r"a time from 120s to 1e\+06s, such as"):
+        numbers.seconds("60", "x", low=120, high=1e6, above=False)
     assert numbers.seconds("0", "x", above=False) == 0.0
     with pytest.raises(InputError, match="an integer from 1 to 3"):
         numbers.integer("4", "x", low=1, high=3)
@@ -124,7 +162,7 @@ def test_durations_have_a_unit(text: str, value: float) -> None:
     assert numbers.durations(f"{text},1h".replace("1h", "3s"), "x") == tuple(sorted({value, 3.0}))
 
 
-@pytest.mark.parametrize("text", ["20", "0us", "-1us", "1e3us", "us", "", "9min", "٣us", "1.2.3us", 20, None])
+@pytest.mark.parametrize("text", ["20", "0us", "-1us", "us", "", "1:00", "1-12", "٣us", "1.2.3us", 20, None])
 def test_bad_durations(text: object) -> None:
     with pytest.raises(InputError, match=r"x: .* is not allowed; allowed: a time above 0 with its unit"):
         numbers.duration(text, "x")
