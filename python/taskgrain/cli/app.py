@@ -30,7 +30,7 @@ EXAMPLES = {
     "open": "taskgrain open results/patterns",
     "compare": "taskgrain compare results/old results/new --margin 5% --fail-on-regression",
     "history": "taskgrain history perf/history.jsonl --add results/today --fail-on-regression",
-    "export": "taskgrain export results/patterns --table runs -o runs.parquet",
+    "export": "taskgrain export results/patterns --table runs -o runs.csv",
 }
 """Each verb with an example of its use. It is the function of its name in the module of its name."""
 

@@ -9,8 +9,6 @@ from typing import Annotated
 import typer
 
 from taskgrain.cli.options import Text
-from taskgrain.words.errors import InputError
-from taskgrain.words.extras import needing
 
 
 def export(
@@ -29,8 +27,8 @@ def export(
         typer.Option(
             "--format",
             metavar="NAME",
-            help="csv, parquet (default: by FILE's name, or csv); for CI: github-action-benchmark, bencher, "
-            "google-benchmark, markdown.",
+            help="csv, json, parquet, markdown (default: by FILE's name, or csv); for CI: "
+            "github-action-benchmark, bencher, google-benchmark.",
         ),
     ] = None,
     output: Annotated[
@@ -38,15 +36,7 @@ def export(
     ] = None,
 ) -> None:
     """Writes a table of a results folder for other programs (docs/reference/export.md)."""
-    from taskgrain.results import dashboards
+    from taskgrain.results.export import write
 
-    if kind in dashboards.FORMATS:
-        if table != "cells":
-            raise InputError("--table", table, f"cells, of which --format {kind} is")
-        warnings = dashboards.write(folder, kind, output)
-    else:
-        with needing("export"):
-            from taskgrain.results.export import write
-        warnings = write(folder, table, kind, output)
-    for warning in warnings:
+    for warning in write(folder, table, kind, output):
         sys.stderr.write(f"taskgrain: {folder}: {warning}\n")

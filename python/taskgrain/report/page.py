@@ -6,8 +6,6 @@ page's Content-Security-Policy allows nothing but the page's own blocks, by thei
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import math
 import os
@@ -28,7 +26,8 @@ from taskgrain.report.data import Cell, Failure, Results
 from taskgrain.results import columns, outcome
 from taskgrain.results.columns import Shown
 from taskgrain.results.compare import text
-from taskgrain.results.tables import FORMULA, TABLES, Tables
+from taskgrain.results.export import csv_text
+from taskgrain.results.tables import Tables
 from taskgrain.words import quantity
 from taskgrain.words.endings import Ending
 from taskgrain.words.errors import UsageError, unwritable
@@ -209,21 +208,11 @@ def _cell(cell: Cell, index: int, row: rows.Row, most: int) -> dict[str, object]
 
 def files(results: Results) -> dict[str, str]:
     """The files that a reader can save from the page, beside the raw data: names and contents."""
-    table = io.StringIO()
-    writer = csv.writer(table, lineterminator="\n")
-    writer.writerow(one.name for one in TABLES["cells"])
-    for row in Tables(results.lines).rows("cells"):
-        writer.writerow(map(_spreadsheet, row))
     return {
-        "cells.csv": table.getvalue(),
+        "cells.csv": csv_text(Tables(results.lines), "cells"),
         "study.toml": results.study,
         "machine.json": json.dumps(results.machine, indent=1),
     }
-
-
-def _spreadsheet(value: object) -> object:
-    """A text that a spreadsheet would take for a formula is made one that it does not."""
-    return f"'{value}" if isinstance(value, str) and value[:1] and value[0] in FORMULA else value
 
 
 def _failures_of(results: Results) -> dict[str, list[tuple[int, Failure]]]:

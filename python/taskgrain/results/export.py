@@ -1,25 +1,23 @@
-"""A results folder as tables for other programs: CSV and Parquet (docs/reference/export.md)."""
+"""A results folder as tables for other programs: CSV, JSON and Parquet (docs/reference/export.md)."""
 
 from __future__ import annotations
 
 import io
-import re
+import json
+from collections.abc import Callable
+from decimal import Decimal
 from pathlib import Path
-
-import polars as pl
+from typing import TYPE_CHECKING, Any
 
 from taskgrain.results import dashboards, exported_file, reader
+from taskgrain.results.reader import Contents
 from taskgrain.results.tables import FORMULA, TABLES, Tables
 from taskgrain.words import numbers
 from taskgrain.words.errors import InputError, UsageError
+from taskgrain.words.extras import needing
 
-FORMATS = ("csv", "parquet")
-_TYPES: dict[str, type[pl.DataType]] = {
-    "text": pl.String,
-    "integer": pl.Int64,
-    "number": pl.Float64,
-    "flag": pl.Boolean,
-}
+if TYPE_CHECKING:
+    import polars
 
 
 def write(folder: Path, table: str, kind: str | None, output: Path | None) -> list[str]:
@@ -29,39 +27,80 @@ def write(folder: Path, table: str, kind: str | None, output: Path | None) -> li
     """
     numbers.text(table, "--table", tuple(TABLES))
     chosen = _format(kind, output)
+    if chosen in dashboards.FORMATS:
+        if table != "cells":
+            raise InputError("--table", table, f"cells, of which --format {chosen} is")
+        return dashboards.write(folder, chosen, output)
     contents = reader.read(folder)
     reader.refuse_garbage(contents)
-    if chosen == "csv":
-        text = frame(contents, table).with_columns(_guarded()).write_csv()
-        exported_file.write(output, folder, text.encode())
-    else:
-        buffer = io.BytesIO()
-        frame(contents, table).write_parquet(buffer)
-        exported_file.write(output, folder, buffer.getvalue())
+    exported_file.write(output, folder, FORMATS[chosen](contents, table))
     return contents.warnings() + contents.strays()
-
-
-def frame(contents: reader.Contents, table: str) -> pl.DataFrame:
-    """One of `TABLES`; a missing value, and an empty text, is null."""
-    schema = {one.name: _TYPES[one.kind] for one in TABLES[table]}
-    made = pl.DataFrame(list(Tables(contents.shown).rows(table)), schema=schema, orient="row")
-    return made.with_columns(pl.col(pl.String).replace("", None))
 
 
 def _format(kind: str | None, output: Path | None) -> str:
     suffix = output.suffix.lower().removeprefix(".") if output else ""
     if kind is not None:
         chosen = numbers.text(kind, "--format", (*FORMATS, *dashboards.FORMATS))
-        if suffix in FORMATS and suffix != chosen:
+        if suffix in _NAMED and suffix != _SUFFIXES.get(chosen, "json"):
             raise UsageError(f"--format: {chosen} does not fit {output}; give one of them, or another name")
         return chosen
     if output is None:
         return "csv"
-    if suffix not in FORMATS:
-        raise InputError("--output", str(output), "a name that ends in .csv or .parquet, or --format")
-    return suffix
+    if suffix not in _NAMED:
+        endings = ", ".join(f".{one}" for one in _NAMED)
+        raise InputError("--output", str(output), f"a name that ends in one of {endings}; or --format")
+    return _NAMED[suffix]
 
 
-def _guarded() -> pl.Expr:
-    """Text columns with an apostrophe before what a spreadsheet would take for a formula."""
-    return pl.col(pl.String).str.replace(f"^([{re.escape(FORMULA)}])", "'${1}")
+def csv_text(tables: Tables, table: str) -> str:
+    """One of `TABLES` as CSV."""
+    heads = [one.name for one in TABLES[table]]
+    return "".join(f"{','.join(map(_field, row))}\n" for row in (heads, *tables.rows(table)))
+
+
+def _field(value: str | float | None) -> str:
+    """A value of a row. A text that a spreadsheet would take for a formula gets an apostrophe."""
+    match value:
+        case None:
+            return ""
+        case str():
+            text = f"'{value}" if value.startswith(tuple(FORMULA)) else value
+            doubled = text.replace('"', '""')
+            return f'"{doubled}"' if set(text) & set('",\r\n') else text
+        case bool():
+            return str(value).lower()
+    text = repr(value)  # of a small number as polars wrote it
+    return f"{Decimal(text):f}" if "e-05" in text else text.replace("e-0", "e-")
+
+
+def _csv(contents: Contents, table: str) -> bytes:
+    return csv_text(Tables(contents.shown), table).encode()
+
+
+def _json(contents: Contents, table: str) -> bytes:
+    """A list of records, one a line."""
+    each = Tables(contents.shown).records(table)
+    records = ",\n ".join(json.dumps(one, allow_nan=False) for one in each)
+    return f"[{records}]\n".encode()
+
+
+def _parquet(contents: Contents, table: str) -> bytes:
+    buffer = io.BytesIO()
+    frame(contents, table).write_parquet(buffer)
+    return buffer.getvalue()
+
+
+def frame(contents: Contents, table: str) -> polars.DataFrame:
+    """One of `TABLES`; a missing value is null. Raises `UsageError` where polars is not installed."""
+    with needing("export", "--format parquet"):
+        import polars as pl
+    types: dict[str, Any] = {"text": pl.String, "integer": pl.Int64, "number": pl.Float64, "flag": pl.Boolean}
+    schema = {one.name: types[one.kind] for one in TABLES[table]}
+    return pl.DataFrame(list(Tables(contents.shown).rows(table)), schema=schema, orient="row")
+
+
+FORMATS: dict[str, Callable[[Contents, str], bytes]] = {"csv": _csv, "json": _json, "parquet": _parquet}
+_SUFFIXES = {"csv": "csv", "json": "json", "markdown": "md", "parquet": "parquet"}
+"""How the name of a file of a format ends, if it does not end in `.json`."""
+_NAMED = {suffix: name for name, suffix in _SUFFIXES.items()}
+"""The formats that the name of a file may say."""

@@ -8,7 +8,7 @@ from statistics import fmean
 from typing import Any, TypeVar
 
 from taskgrain.results import lines, values
-from taskgrain.results.cell import cells
+from taskgrain.results.cell import Cell, cells
 from taskgrain.results.columns import (
     OF_A_CELL,
     OF_A_WORKLOAD,
@@ -96,8 +96,13 @@ class Tables:
         self._lines = lines
         self._found = cells(lines)
 
+    @property
+    def cells(self) -> tuple[Cell, ...]:
+        """The cells that the tables are of."""
+        return tuple(self._found.values())
+
     def rows(self, name: str) -> Iterator[list[Any]]:
-        """The rows of one of `TABLES`; a missing value is None."""
+        """The rows of one of `TABLES`; a missing value, and an empty text, is None."""
         rows = {
             "runs": self._runs,
             "cells": self._cells,
@@ -106,7 +111,13 @@ class Tables:
             "sessions": self._sessions,
         }
         for row in rows[name]():
-            yield [row.get(one.name, row.get(one.field)) for one in TABLES[name]]
+            found = (row.get(one.name, row.get(one.field)) for one in TABLES[name])
+            yield [None if one == "" else one for one in found]
+
+    def records(self, name: str) -> Iterator[dict[str, Any]]:
+        """The same, each row by the names of its columns."""
+        names = [one.name for one in TABLES[name]]
+        return (dict(zip(names, row, strict=True)) for row in self.rows(name))
 
     def _runs(self) -> Iterator[Values]:
         for number, (line, session) in enumerate(self._in_session(Attempt)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -29,6 +30,11 @@ def test_the_name_of_the_file_says_the_format(taskgrain: Command, results: Path,
     file = tmp_path / "t.parquet"
     assert taskgrain("export", results, "--table", "runs", "-o", file).code == 0
     assert file.read_bytes()[:4] == b"PAR1"
+    assert taskgrain("export", results, "-o", tmp_path / "t.json").code == 0
+    (cell,) = json.loads((tmp_path / "t.json").read_text())
+    assert (cell["cell"], cell["pattern"], cell["runs"]) == ("a/fft", None, 0)
+    assert taskgrain("export", results, "-o", tmp_path / "t.md").code == 0
+    assert (tmp_path / "t.md").read_text().startswith("| system | workload | METG ")
     other = tmp_path / "t.txt"
     result = taskgrain("export", results, "--format", "csv", "-o", other)
     assert (result.code, result.out) == (0, "")
@@ -39,15 +45,17 @@ def test_the_name_of_the_file_says_the_format(taskgrain: Command, results: Path,
     ("words", "message"),
     [
         (("{tmp}",), "there is no such file"),
-        (("{r}", "-o", "{tmp}/t.xlsx"), "a name that ends in .csv or .parquet"),
+        (("{r}", "-o", "{tmp}/t.xlsx"), "a name that ends in one of .csv, .json, .md, .parquet; or --format"),
+        (("{r}", "--table", "runs", "-o", "{tmp}/t.md"), "--table: runs is not allowed; allowed: cells, of"),
         (("{r}", "-o", "{tmp}/no/t.csv"), "a file that can be written (No such file or directory)"),
         (("{r}", "--format", "csv", "-o", "{tmp}/y.parquet"), "--format: csv does not fit {tmp}/y.parquet"),
         (
             ("{r}", "--format", "html"),
-            "allowed: csv, parquet, github-action-benchmark, bencher, google-benchmark",
+            "allowed: csv, json, parquet, github-action-benchmark, bencher, google-benchmark, markdown",
         ),
         (("{r}", "--format", "bencher", "--table", "runs"), "--table: runs is not allowed; allowed: cells"),
         (("{r}", "--format", "bencher"), "no cell has a METG"),
+        (("{r}", "--format", "bencher", "-o", "{tmp}/t.csv"), "--format: bencher does not fit {tmp}/t.csv"),
         (
             ("{r}", "--table", "cell"),
             "--table: cell is not allowed. Did you mean cells? Allowed: runs, cells, curve, reference",

@@ -7,27 +7,40 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from pathlib import Path
 
 import pytest
+import results_folder
 from command_line import Command
 from driver_process import REPOSITORY
 
 from taskgrain.productivity import tokens
+from taskgrain.results import dashboards, export
 
 PROJECT = tomllib.loads((REPOSITORY / "pyproject.toml").read_text("utf-8"))["project"]
 
 
 @pytest.mark.parametrize("extra", sorted(PROJECT["optional-dependencies"].keys() - {"dev"}))
 def test_a_command_says_what_to_install(
-    taskgrain: Command, monkeypatch: pytest.MonkeyPatch, extra: str
+    taskgrain: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, extra: str
 ) -> None:
     for requirement in PROJECT["optional-dependencies"][extra]:
         monkeypatch.setitem(sys.modules, re.split("[<>~=]", requirement)[0].replace("-", "_"), None)
-    monkeypatch.delitem(sys.modules, "taskgrain.results.export", raising=False)
     tokens._parser.cache_clear()
-    done = taskgrain(extra, *(["docs/results"] if extra == "export" else []))
+    folder = results_folder.big(tmp_path, ["mpi"], ["fft"])
+    done = taskgrain(extra, *([folder, "--format", "parquet"] if extra == "export" else []))
     assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
     assert done.err.endswith(f"not installed: {sys.executable} -m pip install 'taskgrain[{extra}]'\n")
+
+
+def test_parquet_alone_needs_polars(
+    taskgrain: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setitem(sys.modules, "polars", None)
+    folder = results_folder.big(tmp_path, ["mpi"], ["fft"])
+    for kind in (*export.FORMATS, *dashboards.FORMATS):
+        done = taskgrain("export", folder, "--format", kind)
+        assert (done.code, "mpi" in done.out) == ((2, False) if kind == "parquet" else (0, True))
 
 
 EMULATOR = shutil.which("qemu-x86_64")

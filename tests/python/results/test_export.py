@@ -6,7 +6,9 @@ import csv
 import io
 import json
 import math
+import re
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +19,9 @@ import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from taskgrain.results import export, reader
+from taskgrain.results import export, reader, values
 from taskgrain.results.export import write
-from taskgrain.results.tables import FORMULA, TABLES
+from taskgrain.results.tables import FORMULA, TABLES, Tables
 from taskgrain.words.warnings import read_notice
 
 ROOT = Path(__file__).parents[3]
@@ -124,6 +126,40 @@ def test_round_trip(tmp_path: Path, table: str, what: str) -> None:
         assert {key: value(one, kinds[key]) for key, one in text.items()} == row
 
 
+def csv_of_polars(found: pl.DataFrame) -> str:
+    """A second writer of the same CSV."""
+    guard = pl.col(pl.String).str.replace(f"^([{re.escape(FORMULA)}])", "'${1}")
+    return found.with_columns(guard).write_csv()
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_csv_is_what_polars_writes(table: str, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+    write(MEASURED, table, "csv", None)
+    assert capsysbinary.readouterr().out.decode() == csv_of_polars(frame(MEASURED, table))
+
+
+POWERS = st.integers(-20, 20).map(lambda exponent: 10.0**exponent)
+FLOATS = st.floats(-values.HUGE, values.HUGE) | st.floats(-1e-4, 1e-4) | POWERS
+
+
+class Row(Tables):
+    """One row of any table."""
+
+    def __init__(self, row: list[Any]) -> None:
+        self.row = row
+
+    def rows(self, name: str) -> Iterator[list[Any]]:
+        yield self.row
+
+
+@given(FLOATS, st.text(min_size=1))
+def test_so_it_is_of_any_number_and_text(number: float, text: str) -> None:
+    row = [number, None, text, *[None] * 6]
+    schema = {one.name: pl.Float64 if one.kind == "number" else pl.String for one in TABLES["sessions"]}
+    expected = csv_of_polars(pl.DataFrame([row], schema=schema, orient="row"))
+    assert export.csv_text(Row(row), "sessions") == expected
+
+
 def value(text: str, kind: str) -> Any:
     if text == "":
         return None
@@ -219,8 +255,9 @@ def test_any_lines_make_tables(tmp_path_factory: pytest.TempPathFactory, odd: li
     contents = reader.read(folder)
     assert export.frame(contents, "cells").height == 1
     assert export.frame(contents, "runs").height == sum(map(samples, odd))
-    for table in ("curve", "reference", "sessions"):
-        assert set(export.frame(contents, table).columns) == {column.name for column in TABLES[table]}
+    for table, columns in TABLES.items():
+        assert export.frame(contents, table).columns == [column.name for column in columns]
+        assert export.csv_text(Tables(contents.shown), table) == csv_of_polars(export.frame(contents, table))
 
 
 def samples(line: tuple[str, Any]) -> int:

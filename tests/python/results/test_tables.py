@@ -19,12 +19,11 @@ ROOT = Path(__file__).parents[3]
 
 def test_rows_are_what_is_exported(tmp_path: Path) -> None:
     contents = reader.read(results_folder.big(tmp_path, ["mpi", "ray"]))
+    tables = Tables(contents.shown)
     for name in TABLES:
-        rows = [
-            [one or None if isinstance(one, str) else one for one in row]
-            for row in Tables(contents.shown).rows(name)
-        ]
+        rows = list(tables.rows(name))
         assert rows == [list(row) for row in frame(contents, name).iter_rows()]
+        assert rows == [list(one.values()) for one in tables.records(name)]
 
 
 def test_a_report_needs_no_table_library() -> None:
