@@ -62,6 +62,7 @@ class Cell:
     ratios: dict[str, RatioLine] = field(default_factory=dict)
     """METG divided by that of another cell, by the other's name, from all of its runs."""
     runs: list[RunLine] = field(default_factory=list)
+    """Those that count."""
     rejected: int = 0
     """Runs that were repeated because others disturbed them."""
     problems: list[FailureLine | CrashLine] = field(default_factory=list)
@@ -126,7 +127,10 @@ class Cell:
         return self.number("metg")
 
     def number(self, name: str) -> Interval:
-        """A quantity of its result by name: one of `NUMBERS`, with the error of its simulation."""
+        """A quantity of its result, with the error of its simulation.
+
+        By name: metg, work (at METG), overhead, quiet (METG on quiet cores), floor or start.
+        """
         return self.result.number(name).within(self.simulation_error) if self.result else Interval()
 
     def ratio_to(self, other: str) -> Interval | None:
