@@ -12,8 +12,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from taskgrain.cli.gate import Gate
 from taskgrain.cli.options import (
     Env,
+    FailOnMissing,
+    FailOnUndecided,
     GraphOptions,
     Json,
     Launcher,
@@ -76,6 +79,8 @@ def compare(
             "compared.",
         ),
     ] = False,
+    undecided: FailOnUndecided = False,
+    missing: FailOnMissing = False,
     again: Annotated[
         bool,
         typer.Option(
@@ -164,10 +169,16 @@ def compare(
             found, measured = _again(found, measured, [(len(slower), lambda folder: once(folder, slower))])
         rest = {"output": output and str(output), "interrupted": bool(measured.interrupted)}
     interrupted = measured.interrupted if measured else ""
-    _show(found, as_json, rest, fail and not interrupted)
+    _show(found, as_json, rest)
     if interrupted:
         sys.stdout.flush()
         raise Interrupted(interrupted)
+    Gate(fail, undecided, missing).judge(
+        sum(cell.regression for cell in found.cells),
+        found.undecided,
+        found.missing,
+        nothing=all(cell.verdict == "not comparable" and not cell.regression for cell in found.cells),
+    )
     if measured and not measured.complete:
         raise typer.Exit(EXIT_FAILED)
 
@@ -266,8 +277,7 @@ def _side_by_side(
     return once
 
 
-def _show(found: Comparison, as_json: bool, rest: dict[str, Any], fail: bool) -> None:
-    """Prints it. Ends with 1 if that is asked, and a cell became slower, or none was compared."""
+def _show(found: Comparison, as_json: bool, rest: dict[str, Any]) -> None:
     from taskgrain.cli import compare_table
     from taskgrain.cli.printer import print_json, printer
 
@@ -275,11 +285,3 @@ def _show(found: Comparison, as_json: bool, rest: dict[str, Any], fail: bool) ->
         print_json(compare_table.as_json(found) | rest)
     else:
         compare_table.show(printer(), found)
-    if not fail:
-        return
-    if any(cell.regression for cell in found.cells):
-        raise typer.Exit(EXIT_FAILED)
-    if all(cell.verdict == "not comparable" for cell in found.cells):
-        sys.stdout.flush()
-        sys.stderr.write("taskgrain: --fail-on-regression: nothing was compared\n")
-        raise typer.Exit(EXIT_FAILED)

@@ -74,6 +74,8 @@ def as_json(found: Comparison) -> dict[str, Any]:
         "confidence": found.question.confidence,
         "interval_confidence": found.confidence,
         "regressions": sum(cell.regression for cell in found.cells),
+        "undecided": found.undecided,
+        "missing": found.missing,
         "cells": [_cell(cell) for cell in found.cells],
         "alone": [{"side": label, "cells": number} for label, number in found.unmatched],
     }

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from taskgrain.cli.options import Json, Margin, Text, split_names
+from taskgrain.cli.gate import Gate
+from taskgrain.cli.options import FailOnMissing, FailOnUndecided, Json, Margin, Text, split_names
 from taskgrain.machine.commit import commit
 from taskgrain.words import numbers, quantity
-from taskgrain.words.errors import EXIT_FAILED, InputError, UsageError, unwritable
+from taskgrain.words.errors import InputError, UsageError, unwritable
 
 if TYPE_CHECKING:
     from taskgrain.history.log import Log
@@ -97,9 +98,12 @@ def history(
         bool,
         typer.Option(
             "--fail-on-regression",
-            help="End with 1 if the newest level of a cell is slower by more than the margin, or it failed.",
+            help="End with 1 if the newest level of a cell is slower by more than the margin than the one "
+            "before or the first one, or it failed.",
         ),
     ] = False,
+    undecided: FailOnUndecided = False,
+    missing: FailOnMissing = False,
     junit: Annotated[
         Path | None, typer.Option("--junit", metavar="FILE", help="Also write JUnit's XML for a CI server.")
     ] = None,
@@ -148,7 +152,7 @@ def history(
             numbers.text(word, option, list(dict.fromkeys(found)))
     every = [one for one in every if not wanted or one.system in wanted]
     every = [one for one in every if not workloads or one.workload in workloads]
-    made = analyse(every, question, end)
+    made = analyse(every, question, end, max(stored.logs, key=lambda one: one.time).label)
     from taskgrain.cli import history_table
     from taskgrain.cli.printer import print_json, printer
 
@@ -164,8 +168,11 @@ def history(
         print_json(history_table.as_json(made))
     else:
         history_table.show(printer(), made)
-    if fail and any(one.regression for one in made.trends):
-        raise typer.Exit(EXIT_FAILED)
+    Gate(fail, undecided, missing).judge(
+        sum(one.regression for one in made.trends),
+        sum(one.undecided for one in made.trends),
+        len(made.missing),
+    )
 
 
 def _add(store: Path, folders: list[Path], label: str | None, time: str | None) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -11,8 +11,8 @@ from taskgrain.cli.compare_table import wrapped
 from taskgrain.cli.printer import Printer
 from taskgrain.estimate.quantities import Quantity
 from taskgrain.history.series import UNITS, Entry
-from taskgrain.history.text import called, session, summary, value, why
-from taskgrain.history.trends import History, Trend
+from taskgrain.history.text import called, newest, over_all, session, summary, why
+from taskgrain.history.trends import Change, History, Trend
 from taskgrain.words import quantity
 from taskgrain.words.interval import Interval
 
@@ -38,7 +38,7 @@ def show(out: Printer, history: History) -> None:
     most = _NEWEST if wide else _NARROW
     heads = ["", called(by), "sessions", "verdict"]
     rows = [
-        [name, value(_newest(one), by), bars(one, most), one.verdict]
+        [name, newest(one, by), bars(one, most), one.verdict]
         for name, one in zip(names, history.trends, strict=True)
     ]
     bold = [[False, False, False, one.regression] for one in history.trends]
@@ -64,10 +64,6 @@ def _names(trends: Sequence[Trend]) -> list[str]:
         number_of = f" #{number}" if number > 1 else ""
         found.append(one.series.name + " (simulated)" * one.series.simulated + number_of)
     return found
-
-
-def _newest(one: Trend) -> float | None:
-    return one.levels[-1][2] if one.levels else None
 
 
 def _session(entry: Entry, wide: bool) -> str:
@@ -103,11 +99,15 @@ def _notes(history: History, names: Sequence[str]) -> list[str]:
     for name, one in zip(names, history.trends, strict=True):
         if one.verdict == "failed" or one.known:
             notes.append(f"{name}: {why(one, history)}.")
+        elif one.over_all:
+            notes.append(f"{name}: {over_all(one, history.question.by)}.")
         if one.outlying:
             far = ", ".join(session(one.series.entries[i]) for i in sorted(one.outlying))
             notes.append(f"{name}: far from their level, and not counted: {far}.")
     if any(one.verdict == "too few sessions" for one in history.trends):
         notes.append(f"A change can be seen from {history.enough} sessions on.")
+    if history.missing:
+        notes.append(f"The newest session lacks {', '.join(history.missing)}.")
     scatter = [one.scatter for one in history.trends if one.scatter is not None]
     if scatter:
         low, high = (quantity.percent(end, 1) for end in (min(scatter), max(scatter)))
@@ -127,6 +127,8 @@ def as_json(history: History) -> dict[str, Any]:
         "interval_confidence": history.confidence,
         "sessions_needed": history.enough,
         "regressions": sum(one.regression for one in history.trends),
+        "undecided": sum(one.undecided for one in history.trends),
+        "missing": list(history.missing),
         "series": [_series(one, by, history) for one in history.trends],
     }
 
@@ -149,15 +151,8 @@ def _series(one: Trend, by: Quantity, history: History) -> dict[str, Any]:
         "known": one.known,
         "scatter": one.scatter,
         "levels": [{"first": first, "last": last, "value": mean} for first, last, mean in one.levels],
-        "changes": [
-            {
-                "before": places[id(change.before)],
-                "after": places[id(change.after)],
-                "ratio": {"value": change.ratio.value, "low": change.ratio.low, "high": change.ratio.high},
-                "verdict": change.decision,
-            }
-            for change in one.changes
-        ],
+        "changes": [_change(each, places) for each in one.changes],
+        "over_all": one.over_all and _change(one.over_all, places),
         "sessions": [
             {
                 "label": entry.log.label,
@@ -173,4 +168,13 @@ def _series(one: Trend, by: Quantity, history: History) -> dict[str, Any]:
             | asdict(number or Interval())
             for place, (entry, number) in enumerate(zip(one.series.entries, one.numbers, strict=True))
         ],
+    }
+
+
+def _change(one: Change, places: Mapping[int, int]) -> dict[str, Any]:
+    return {
+        "before": places[id(one.before)],
+        "after": places[id(one.after)],
+        "ratio": {"value": one.ratio.value, "low": one.ratio.low, "high": one.ratio.high},
+        "verdict": one.decision,
     }

@@ -242,6 +242,15 @@ Margin = Annotated[
         show_default=False,
     ),
 ]
+FailOnUndecided = Annotated[
+    bool,
+    typer.Option(
+        "--fail-on-undecided", help="End with 1 if nobody can say of something whether it became slower."
+    ),
+]
+FailOnMissing = Annotated[
+    bool, typer.Option("--fail-on-missing", help="End with 1 if a cell is gone that was there before.")
+]
 Formats = Annotated[
     list[str] | None,
     typer.Option(

@@ -55,6 +55,8 @@ class Segmentation:
     """Sessions far from their level; they do not count in it."""
     between: Scatter | None
     """How sessions of one level scatter; None where too few tell it."""
+    newest: tuple[Ratio, ...]
+    """The last level over each one before it."""
 
 
 def segmentation(logs: Sequence[Interval], alarm: float, confidence: float) -> Segmentation:
@@ -86,14 +88,15 @@ def _divided(logs: Sequence[Interval], places: Sequence[int], confidence: float)
     segments = tuple(_segment(numbers, part, outlying) for part in parts)
     levels = [[numbers[i] for i in one.counted] for one in segments]
     between = scatter(levels)
-    changes = []
-    for (before, after), (earlier, later) in zip(pairwise(parts), pairwise(levels), strict=True):
-        if earlier and later and between is not None:
-            ratio = ratio_of_sessions(later, earlier, between, confidence)
-        else:
-            ratio = _bounds([_span(logs[i]) for i in after], [_span(logs[i]) for i in before])
-        changes.append(ChangePoint(after.start, ratio))
-    return Segmentation(segments, tuple(changes), outlying, between)
+
+    def ratio(later: int, earlier: int) -> Ratio:
+        if levels[earlier] and levels[later] and between is not None:
+            return ratio_of_sessions(levels[later], levels[earlier], between, confidence)
+        return _bounds(*([_span(logs[i]) for i in parts[one]] for one in (later, earlier)))
+
+    last = len(parts) - 1
+    changes = tuple(ChangePoint(parts[k + 1].start, ratio(k + 1, k)) for k in range(last))
+    return Segmentation(segments, changes, outlying, between, tuple(ratio(last, k) for k in range(last)))
 
 
 def _outlying(numbers: Mapping[int, Interval], parts: Sequence[range]) -> frozenset[int]:

@@ -33,7 +33,8 @@ def _case(one: Trend, history: History) -> ElementTree.Element:
     case = ElementTree.Element("testcase", names | {"time": "0"})
     said = _legal(why(one, history))
     if one.regression:
-        failure = ElementTree.SubElement(case, "failure", {"message": said, "type": one.verdict})
+        kind = one.verdict if one.verdict == "failed" else "slower"
+        failure = ElementTree.SubElement(case, "failure", {"message": said, "type": kind})
         failure.text = "\n".join(_legal(since(change, history.question.by)) for change in one.changes) or said
     elif one.verdict == "too few sessions":
         ElementTree.SubElement(case, "skipped", {"message": said})

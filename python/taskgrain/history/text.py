@@ -59,6 +59,22 @@ def since(change: Change, by: Quantity) -> str:
     return f"{larger} since {session(change.after)}; the session before was {session(change.before)}"
 
 
+def newest(one: Trend, by: Quantity) -> str:
+    """The mean of the newest level, or what its newest session has of a number."""
+    mean = one.levels[-1][2] if one.levels else None
+    known = [number for number in one.numbers if number is not None]
+    return measured(known[-1], by) if mean is None and known else value(mean, by)
+
+
+def over_all(one: Trend, by: Quantity) -> str:
+    """What is left of all changes together, where there are several."""
+    if one.over_all is None:
+        return ""
+    times = quantity.ratio_interval(one.over_all.ratio)
+    before = session(one.over_all.before)
+    return f"{one.over_all.decision} over all: {called(by)} is {times} times as large as in {before}"
+
+
 def _moved(one: Series) -> float:
     """By what share the clock moved between sessions."""
     return max(one.clocks) / min(one.clocks) - 1.0 if one.clocks else 0.0
@@ -82,7 +98,8 @@ def _grounds(one: Trend, history: History) -> str:
             return f"{quantity.counted(known, 'session')} of the {history.enough} that a change needs"
         case "no change":
             return f"no change of {called(by)} in {quantity.counted(len(one.series.entries), 'session')}"
-    return f"{one.verdict}: {since(one.changes[-1], by)}" + ("; known" if one.known else "")
+    left = f"; {said}" if (said := over_all(one, by)) else ""
+    return f"{one.verdict}: {since(one.changes[-1], by)}" + ("; known" if one.known else "") + left
 
 
 def summary(history: History) -> list[str]:
@@ -91,6 +108,10 @@ def summary(history: History) -> list[str]:
         return ["No session has such a cell."]
     counts = ", ".join(f"{count} {one}" for one, count in verdicts(history).items())
     share = quantity.percent(history.question.margin, 0 if history.question.margin * 100 % 1 < 1e-9 else 1)
+    hidden = sum(one.slower_over_all and one.verdict != "slower" for one in history.trends)
+    counts += f"; {hidden} slower over all" if hidden else ""
+    lacks = f"; the newest session lacks {quantity.counted(len(history.missing), 'cell')}"
+    counts += lacks if history.missing else ""
     first = f"{len(history.trends)} series by {called(history.question.by)}: {counts}. The margin is {share}."
     said = [first]
     entries = (entry for one in history.trends for entry in one.series.entries)
@@ -106,4 +127,6 @@ def summary(history: History) -> list[str]:
     if all(one.series.simulated for one in history.trends if one.changes):
         return said
     together, each = quantity.percent(history.question.confidence), quantity.percent(history.confidence, 2)
+    if len(history.trends) == 1:
+        return [*said, f"The interval of the newest change holds with {together}."]
     return [*said, f"All intervals of the newest changes hold at once with {together} (each with {each})."]

@@ -14,7 +14,7 @@ from typing import Literal
 from taskgrain.estimate.change_points import enough
 from taskgrain.estimate.quantities import Quantity
 from taskgrain.estimate.ratio import Decision, Ratio, decision
-from taskgrain.estimate.segments import ChangePoint, Segment, segmentation
+from taskgrain.estimate.segments import ChangePoint, Segment, Segmentation, segmentation
 from taskgrain.history.series import Entry, Series
 from taskgrain.results.compare.cells import Question
 from taskgrain.words.interval import Interval
@@ -49,18 +49,33 @@ class Trend:
     """About the newest level against the one before, or the newest session if that failed."""
     changes: tuple[Change, ...] = ()
     levels: tuple[tuple[int, int, float | None], ...] = ()
-    """First and last session of each level, and its mean; None where it has bounds only."""
+    """First and last session of each level, and its mean; None where its sessions have no interval."""
     outlying: frozenset[int] = frozenset()
     """Sessions that lie far from their level, and do not count in it."""
     scatter: float | None = None
     """Scatter of the sessions of a level (standard deviation, as a share)."""
     known: bool = False
     """True if the user says that the newest change is known."""
+    over_all: Change | None = None
+    """The newest level against the first one, or that of the last known session, where more than one change
+    lies between."""
+
+    @property
+    def slower_over_all(self) -> bool:
+        """True if it is slower than that: a later change may have taken back a part, or each be too small."""
+        return self.over_all is not None and self.over_all.decision == "slower"
 
     @property
     def regression(self) -> bool:
-        """True if the newest level is slower by more than the margin, or the newest session failed."""
-        return self.verdict == "failed" or (self.verdict == "slower" and not self.known)
+        """True if the newest level is slower by more than the margin than the one before, or than the first
+        one, or the newest session failed."""
+        slower = self.verdict == "slower" and not self.known
+        return self.verdict == "failed" or slower or self.slower_over_all
+
+    @property
+    def undecided(self) -> bool:
+        """True if nobody can say whether it is a regression."""
+        return not self.regression and self.verdict in ("undecided", "too few sessions")
 
 
 @dataclass(frozen=True)
@@ -73,15 +88,22 @@ class History:
     enough: int
     """Sessions that a series must have before any change can be seen."""
     trends: tuple[Trend, ...]
+    missing: tuple[str, ...] = ()
+    """The cells that the newest session lacks, though an earlier one has them."""
 
 
-def analyse(every: Sequence[Series], question: Question, known: float | None = None) -> History:
-    """The trend of each series. Changes up to the Unix time `known` are no regressions."""
+def analyse(
+    every: Sequence[Series], question: Question, known: float | None = None, newest: str = ""
+) -> History:
+    """The trend of each series. Changes up to the Unix time `known` are no regressions; `newest` is the label
+    of the newest session."""
     count = max(1, len(every))
     # Bonferroni, as in a comparison: the errors of all series together are no more than those of one.
     alarm, each = ALARM / count, 1.0 - (1.0 - question.confidence) / count
     found = tuple(_trend(one, question, alarm, each, known) for one in every)
-    return History(question, each, enough(alarm), found)
+    there = {one.name for one in every for entry in one.entries if entry.log.label == newest}
+    missing = dict.fromkeys(one.name for one in every if newest and one.name not in there)
+    return History(question, each, enough(alarm), found, tuple(missing))
 
 
 def _trend(one: Series, question: Question, alarm: float, confidence: float, known: float | None) -> Trend:
@@ -104,7 +126,25 @@ def _trend(one: Series, question: Question, alarm: float, confidence: float, kno
         frozenset(places[i] for i in found.outlying),
         found.between.deviation if found.between else None,
         known is not None and bool(changes) and changes[-1].after.log.time <= known,
+        _over_all(one, places, found, changes, question, known),
     )
+
+
+def _over_all(
+    one: Series,
+    places: Sequence[int],
+    found: Segmentation,
+    changes: Sequence[Change],
+    question: Question,
+    known: float | None,
+) -> Change | None:
+    """The newest level against that of the last session that is known, or the first one."""
+    first = sum(known is not None and change.after.log.time <= known for change in changes)
+    if len(changes) - first < 2:
+        return None
+    before, after = (one.entries[places[found.segments[k].stop - 1]] for k in (first, -1))
+    ratio = found.newest[first]
+    return Change(before, after, ratio, decision(ratio, question.by, question.margin))
 
 
 def _change(one: Series, places: Sequence[int], found: ChangePoint, question: Question) -> Change:
@@ -113,7 +153,9 @@ def _change(one: Series, places: Sequence[int], found: ChangePoint, question: Qu
 
 
 def _level(level: Segment, places: Sequence[int], told: Sequence[Interval]) -> tuple[int, int, float | None]:
-    value = math.exp(fmean(told[i].number for i in level.counted)) if level.counted else None
+    # What has no upper bound is no level, but at least so much.
+    known = bool(level.counted) and all(told[i].known for i in level.counted)
+    value = math.exp(fmean(told[i].number for i in level.counted)) if known else None
     return places[level.start], places[level.stop - 1], value
 
 

@@ -46,6 +46,27 @@ def test_a_regression_ends_with_1_if_asked(taskgrain: Command, folder: Path) -> 
     assert taskgrain(*turned).code == 0
 
 
+def test_a_check_that_passes_says_what_it_did_not_see(
+    taskgrain: Command, folder: Path, tmp_path: Path
+) -> None:
+    """One session of each side shows no change of 15 %, and two of three systems are gone."""
+    later = made.measured(tmp_path / "s", {"limit": 1.15e-7}, build="bbbb2222", time=made.DAY)
+    words = ("compare", folder, later, "--fail-on-regression")
+    passed = taskgrain(*words)
+    assert (passed.code, passed.out.splitlines()[0]) == (
+        0, "1 cell by METG: 1 undecided; 2 cells of the first side missing. The margin is 5 %.",
+    )  # fmt: skip
+    assert passed.err == (
+        "taskgrain: --fail-on-regression: none is shown, but 1 cell without a verdict (--fail-on-undecided "
+        "fails) and 2 cells missing (--fail-on-missing fails)\n"
+    )
+    for option, why in (("undecided", "1 cell without a verdict"), ("missing", "2 cells missing")):
+        failed = taskgrain(*words, f"--fail-on-{option}")
+        assert (failed.code, failed.err) == (1, f"taskgrain: --fail-on-{option}: {why}\n")
+    found = json.loads(taskgrain(*words, "--json").out)
+    assert (found["undecided"], found["missing"]) == (1, 2)
+
+
 def test_folders_that_cannot_be_compared_fail_where_a_regression_does(
     taskgrain: Command, folder: Path, tmp_path: Path
 ) -> None:
@@ -54,7 +75,7 @@ def test_folders_that_cannot_be_compared_fail_where_a_regression_does(
     result = taskgrain("compare", folder, other, "--fail-on-regression")
     assert result.code == 1
     assert result.err == "taskgrain: --fail-on-regression: nothing was compared\n"
-    assert "1 cell by METG: 1 not comparable." in result.out
+    assert "1 cell by METG: 1 not comparable; 2 cells of the first side missing." in result.out
     assert "Not comparable: other processors" in result.out
     assert f"{folder} has 2 cells that the other side lacks." in result.out
 
@@ -64,7 +85,10 @@ def test_sides_without_a_shared_cell_fail_where_a_regression_does(
 ) -> None:
     other = made.measured(tmp_path / "s", {"tbb": 3e-7})
     result = taskgrain("compare", folder, other, "--fail-on-regression")
-    assert (result.code, result.out.splitlines()[0]) == (1, "The sides share no cell.")
+    assert (result.code, result.out.splitlines()[0]) == (
+        1,
+        "The sides share no cell; 3 cells of the first side missing.",
+    )
     assert "nothing was compared" in result.err
 
 

@@ -57,7 +57,7 @@ def test_the_label_is_the_commit_of_the_current_folder(
 def test_a_change_is_shown_with_its_ratio_and_its_sessions(taskgrain: Command, slower: Path) -> None:
     result = taskgrain("history", slower)
     assert (result.code, result.err) == (0, "")
-    assert "2 series by METG: 1 slower, 1 no change." in result.out
+    assert "2 series by METG: 1 slower, 1 no change; the newest session lacks 1 cell." in result.out
     (row,) = [line for line in result.out.splitlines() if "c15" in line and "slower" in line]
     assert "c14 (2026-06-11)" in row and "c15 (2026-06-12)" in row and "slower" in row
 
@@ -71,6 +71,36 @@ def test_a_regression_ends_with_1_if_asked(taskgrain: Command, slower: Path) -> 
     assert taskgrain("history", slower, fail, "--known", "2026-06-13").code == 0
     assert taskgrain("history", slower, fail, "--known", "c14").code == 1
     assert taskgrain("history", slower, fail, "--since", "c15").code == 0
+
+
+def test_a_later_change_hides_no_earlier_one(taskgrain: Command, tmp_path: Path) -> None:
+    path = made.grown(tmp_path / "h.jsonl", made.scattered((14, 1.0), (14, 2.0), (14, 1.5)))
+    failed = taskgrain("history", path, "--fail-on-regression")
+    assert failed.code == 1 and failed.out.startswith("1 series by METG: 1 faster; 1 slower over all.")
+    (said,) = [line for line in failed.out.splitlines() if "over all: METG is 1.4" in line]
+    assert said.endswith("times as large as in c13 (2026-06-10).")
+    found = json.loads(taskgrain("history", path, "--json").out)["series"][0]
+    assert (found["verdict"], found["regression"]) == ("faster", True)
+    assert (found["over_all"]["before"], found["over_all"]["verdict"]) == (13, "slower")
+    assert taskgrain("history", path, "--fail-on-regression", "--known", "c14").code == 0
+
+
+def test_a_check_that_passes_says_what_it_did_not_see(taskgrain: Command, tmp_path: Path) -> None:
+    path = made.grown(tmp_path / "h.jsonl", made.scattered((4, 1.0)))
+    made.grown(path, made.scattered((3, 1.0)), "limit")
+    passed = taskgrain("history", path, "--fail-on-regression")
+    assert passed.code == 0 and "the newest session lacks 1 cell" in passed.out.splitlines()[0]
+    assert "2 cells without a verdict" in passed.err and "1 cell missing" in passed.err
+    assert taskgrain("history", path, "--fail-on-missing").code == 1
+    assert taskgrain("history", path, "--fail-on-undecided").code == 1
+    assert taskgrain("history", path, "--fail-on-missing", "--system", "mpi").code == 0
+
+
+def test_a_metg_without_an_upper_bound_is_no_level(taskgrain: Command, tmp_path: Path) -> None:
+    folder = made.folder(tmp_path / "r", made.metg("mpi", 1e-6, made.BEGIN, high=None, ending="budget"))
+    shown = taskgrain("history", tmp_path / "h.jsonl", "--add", folder, "--label", "c0")
+    (row,) = [line for line in shown.out.splitlines() if "mpi/" in line]
+    assert "1.00 µs (0.98 – ?)" in row
 
 
 def test_since_leaves_out_what_was_before(taskgrain: Command, slower: Path) -> None:

@@ -77,6 +77,15 @@ def test_a_change_that_is_known_is_no_regression(tmp_path: Path) -> None:
     assert only(history(path, known=at - 1.0)).regression is True
 
 
+def test_small_steps_are_a_regression_together(tmp_path: Path) -> None:
+    """Each is near the margin; all of them are far beyond it."""
+    steps = [(12, 1.06**k) for k in range(5)]
+    one = only(history(made.grown(tmp_path / "h.jsonl", made.scattered(*steps, scatter=0.01))))
+    assert len(one.changes) > 1 and one.verdict in ("undecided", "same", "slower")
+    assert one.over_all and one.over_all.decision == "slower" and one.regression
+    assert one.over_all.ratio.contains(1.06**4) and one.over_all.before.log.label == "c11"
+
+
 def test_a_failure_is_a_regression_until_it_is_mended(tmp_path: Path) -> None:
     path = made.grown(tmp_path / "h.jsonl", [*made.scattered((14, 1.0)), None])
     one = only(history(path))

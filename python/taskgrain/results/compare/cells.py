@@ -125,6 +125,13 @@ class Comparison:
     """Sides with the number of their cells that the other one does not have."""
     hosts: tuple[tuple[str, tuple[Host, ...]], ...] = ()
     """The sides that were measured on several hosts, with these."""
+    missing: int = 0
+    """Cells of the first side that a later one lacks."""
+
+    @property
+    def undecided(self) -> int:
+        """Cells of which nobody can say whether they became slower."""
+        return sum(cell.verdict in ("undecided", "not comparable") and not cell.failed for cell in self.cells)
 
     def measured_again(self, second: Comparison) -> Comparison:
         """The same with what came of those cells that were measured once more."""
@@ -140,10 +147,11 @@ def compare(sides: Sequence[Side], question: Question | None = None) -> Comparis
     count = sum(not pair.why for pair in pairs)
     # Bonferroni: the errors of all intervals together are no more than one interval's.
     each = 1.0 - (1.0 - question.confidence) / max(1, count * question.looks)
-    lonely = [(label, number) for other in sides[1:] for label, number in _lonely(sides[0], other) if number]
+    alone = [_lonely(sides[0], other) for other in sides[1:]]
+    lonely = tuple((label, number) for pair in alone for label, number in pair if number)
     compared = tuple(pair.compared(question, each) for pair in pairs)
     hosts = tuple((side.label, found) for side in sides if (found := _hosts(side)))
-    return Comparison(question, each, compared, tuple(lonely), hosts)
+    return Comparison(question, each, compared, lonely, hosts, sum(first[1] for first, _ in alone))
 
 
 def _hosts(side: Side) -> tuple[Host, ...]:
@@ -160,10 +168,13 @@ def _keys(first: Side, other: Side) -> Iterator[tuple[tuple[str, str], tuple[str
             yield (system, workload), (against, workload)
 
 
-def _lonely(first: Side, other: Side) -> Iterator[tuple[str, int]]:
+def _lonely(first: Side, other: Side) -> tuple[tuple[str, int], tuple[str, int]]:
+    """How many cells each of the two has alone."""
     keys = list(_keys(first, other))
-    yield first.label, len(first.cells) - len({one for _, one in keys})
-    yield other.label, len(other.cells) - len({one for one, _ in keys})
+    return (
+        (first.label, len(first.cells) - len({one for _, one in keys})),
+        (other.label, len(other.cells) - len({one for one, _ in keys})),
+    )
 
 
 def _pairs(sides: Sequence[Side], other: Side) -> Iterator[_Pair]:

@@ -32,13 +32,14 @@ def remarks(found: Comparison) -> list[str]:
 
 def summary(found: Comparison) -> list[str]:
     """The comparison in two sentences."""
+    lacks = f"; {quantity.counted(found.missing, 'cell')} of the first side missing" if found.missing else ""
     if not found.cells:
-        return ["The sides share no cell."]
+        return [f"The sides share no cell{lacks}."]
     counts = Counter(cell.verdict for cell in found.cells)
     margin = quantity.percent(found.question.margin, 0 if found.question.margin * 100 % 1 < 1e-9 else 1)
     each = ", ".join(f"{counts[one]} {one}" for one in _VERDICTS if counts[one])
     by = called(found.question.by)
-    first = f"{quantity.counted(len(found.cells), 'cell')} by {by}: {each}. The margin is {margin}."
+    first = f"{quantity.counted(len(found.cells), 'cell')} by {by}: {each}{lacks}. The margin is {margin}."
     if counts["not comparable"] == len(found.cells):
         return [first, *_hosts(found)]
     return [
@@ -56,11 +57,17 @@ def _confidence(found: Comparison) -> list[str]:
             "Simulated numbers repeat to the digit: an interval is what the search left open, and does not "
             "hold the simulation's own error."
         ]
+    by, sure = called(found.question.by), quantity.percent(found.question.confidence)
+    each = quantity.percent(found.confidence, 2)
+    if found.confidence == found.question.confidence:
+        first = f"The interval of {by} holds with {sure}"
+    elif sum(cell.verdict != "not comparable" for cell in found.cells) == 1:
+        first = f"The interval of {by} holds with {sure} at all looks ({each} at each)"
+    else:
+        first = f"All intervals of {by} hold at once with {sure} (each with {each})"
     some = any(cell.simulated for cell in found.cells)
     return [
-        f"All intervals of {called(found.question.by)} hold at once with "
-        f"{quantity.percent(found.question.confidence)} (each with {quantity.percent(found.confidence, 2)}); "
-        "the others hold with 95 % each.",
+        f"{first}; the others hold with 95 % each.",
         *["Those of simulated cells do not hold the simulation's own error."] * some,
     ]
 

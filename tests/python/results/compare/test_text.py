@@ -27,6 +27,13 @@ def test_the_sentences_say_what_came_of_it_and_how_sure_it_is() -> None:
     assert len(summary(comparison(nothing))) == 1
 
 
+def test_the_interval_of_one_cell_holds_by_itself() -> None:
+    alone = replace(comparison(cell()), confidence=0.95)
+    assert summary(alone)[1] == "The interval of METG holds with 95 %; the others hold with 95 % each."
+    looked = replace(comparison(cell()), question=Question(looks=6), confidence=1 - 0.05 / 6)
+    assert summary(looked)[1].startswith("The interval of METG holds with 95 % at all looks (99.17 % at each)")
+
+
 def test_no_confidence_is_said_of_what_is_simulated() -> None:
     simulated = replace(cell(), simulated=True)
     (_, alone), (_, both, own) = (summary(comparison(simulated, *more)) for more in ([], [LONG]))
