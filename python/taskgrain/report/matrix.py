@@ -40,7 +40,7 @@ class Entry:
         """From 0, the best, to 5."""
         if self.ratio is None or self.place in ("apart", "bound", "unknown"):
             return None
-        return sum((self.ratio.value or 0.0) > end for end in SHADES)
+        return sum((self.ratio.about or 0.0) > end for end in SHADES)
 
 
 @dataclass(frozen=True)
@@ -122,9 +122,11 @@ def _text(cell: Cell, place: str, ratio: Interval | None, sure: bool) -> str:
         return outcome.short(cell)
     if place == "best":
         return "best"
-    times = quantity.ratio(ratio.value)
-    if cell.metg.value is None:
-        return f"{'>' if cell.metg.high is None else '≤'} {times}"
+    times = quantity.ratio(ratio.about)
+    if ratio.value is None and ratio.low and ratio.high:  # no one number says how far they are apart
+        return "tie" if place == "tie" else outcome.short(cell)
+    if ratio.value is None:
+        return f"{'>' if ratio.high is None else '≤'} {times}"
     return f"{'=' if sure else '?'} {times}" if place == "tie" else times
 
 

@@ -135,7 +135,7 @@ def _best(workload: str, results: Results) -> Best | None:
 def _times(cell: Cell, first: Cell) -> str:
     """How many times as long as with the first a task must last."""
     found = ranking.ratio(cell, first)
-    return quantity.ratio(found.value) if found else ""
+    return quantity.ratio(found.about) if found else ""
 
 
 def _result(cell: Cell) -> str:

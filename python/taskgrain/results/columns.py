@@ -170,7 +170,8 @@ def to_best(cell: Cell) -> Interval | None:
     return ranking.ratio(cell, cell.best) if cell.best else None
 
 
-def _times_the_best(cell: Cell) -> str:
+def times_the_best(cell: Cell) -> str:
+    """The same in words."""
     found = to_best(cell)
     return (
         quantity.ratio_interval(found)
@@ -281,7 +282,7 @@ OF_A_CELL = (
         lambda cell: quantity.around(cell.metg)[1],
     ),
     Quantity(steps, (_STEPS,), "Steps", _FIRST | _TERMINAL),
-    Quantity(to_best, (), "Times the best", _FIRST | _TERMINAL, _times_the_best),
+    Quantity(to_best, (), "Times the best", _FIRST | _TERMINAL, times_the_best),
     Quantity(
         lambda cell: next((one.efficiency for one in outcome.asked(cell)), None),
         (),

@@ -132,16 +132,32 @@ def ties(ratio: Interval) -> bool:
 
 
 def ratio(cell: Ranked, to: Ranked) -> Interval | None:
-    """From common rounds if there are any, else of the two METGs or bounds, and then without an interval."""
-    own, other = cell.metg.about, to.metg.about
-    if own is None or other is None:
+    """From common rounds if there are any, else of the two METGs, and then without an interval. If one of the
+    two is only bounded, so is the ratio.
+
+    The rounds that both have may tell another order than the two METGs, which rest on all rounds. The ratio
+    then has no value, as it would contradict them; its interval says that the two tie.
+    """
+    own, other = cell.metg, to.metg
+    if own.about is None or other.about is None:
         return None
-    if found := cell.ratio_to(to.name):
-        return found
+    found = cell.ratio_to(to.name)
     back = to.ratio_to(cell.name)  # of two that are equal, either may have been the first
-    if back and back.value and back.low and back.high:
-        return Interval(1.0 / back.value, 1.0 / back.high, 1.0 / back.low)
-    return Interval(own / other)
+    if found is None and back and back.known:
+        found = back.inverse()
+    if found is None:
+        return _ratio_of_numbers(own, other)
+    value, less = found.value, own.about < other.about
+    contrary = value is not None and value != 1.0 and (value < 1.0) != less
+    return Interval(None, found.low, found.high) if contrary else found
+
+
+def _ratio_of_numbers(own: Interval, other: Interval) -> Interval:
+    if own.value and other.value:
+        return Interval(own.value / other.value)
+    low, under = own.value or own.low, other.value or other.high
+    high, over = own.value or own.high, other.value or other.low
+    return Interval(None, low / under if low and under else None, high / over if high and over else None)
 
 
 def _middle(cell: Ranked) -> float:

@@ -106,6 +106,12 @@ def percent_interval(share: Interval) -> str:
     return f"{percent(value, digits)} ({span})"
 
 
+def about_percent(share: Interval) -> str:
+    """The same; without an interval `about 62 %`."""
+    rough = share.value is not None and share.low is None and share.high is None
+    return "about " * rough + percent_interval(share)
+
+
 def counted(number: int, noun: str) -> str:
     """A number of things: `1 cell`, `2 cells`."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
@@ -121,8 +127,11 @@ def ratio(value: float | None) -> str:
 
 def ratio_interval(number: Interval) -> str:
     """How many times as much, with its interval: `1.30 (1.21 – 1.42)`; a bound that is not known is a
-    question mark. Without a value, the bound that there is: `above 1.5 ×`."""
+    question mark. Without a value, the bounds that there are: `0.90 – 1.10`, `above 1.5 ×`."""
     value, low, high = number.value, number.low, number.high
+    if value is None and low and high:
+        place = _place(high, low, high)
+        return " – ".join(_fixed(one, 1.0, place) for one in (low, high))
     if value is None and (low or high):
         return f"above {ratio(low)}" if low else f"below {ratio(high)}"
     if value is None or (low is None and high is None):

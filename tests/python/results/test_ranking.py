@@ -9,6 +9,7 @@ from stored_cells import stored
 
 from taskgrain.results import ranking
 from taskgrain.results.cell import Cell
+from taskgrain.results.columns import times_the_best
 from taskgrain.results.lines import MetgLine, RatioLine
 from taskgrain.results.ranking import standing
 from taskgrain.words.endings import Ending
@@ -90,3 +91,22 @@ def test_a_cell_of_another_machine_is_no_choice_and_no_bound() -> None:
     earlier = cell("mpi.mpich@ab12cd34", Interval(1.5e-6))
     assert ranking.contest([here, there, earlier]) == [here, earlier]
     assert ranking.best([here, there]) is here
+
+
+def test_a_ratio_does_not_contradict_the_two_numbers() -> None:
+    first, other = cell("a", Interval(1e-6, 0.9e-6, 1.1e-6)), Interval(1.05e-6, 0.9e-6, 1.2e-6)
+    contrary = cell("b", other, Interval(0.91, 0.8, 1.04))
+    assert ranking.ratio(contrary, first) == Interval(None, 0.8, 1.04)
+    ranking.mark_best([contrary, first])
+    assert (times_the_best(first), times_the_best(contrary)) == ("best", "0.80 – 1.04")
+    agreeing = cell("c", other, Interval(1.03, 0.9, 1.1))
+    assert ranking.ratio(agreeing, first) == Interval(1.03, 0.9, 1.1)
+
+
+def test_what_is_only_bounded_has_no_ratio_but_a_bound_of_it() -> None:
+    first = cell("a", Interval(2e-6, 1.9e-6, 2.1e-6))
+    above, below = cell("b", Interval(low=1e-6)), cell("c", Interval(high=1e-6))
+    assert ranking.ratio(above, first) == Interval(low=0.5)
+    assert ranking.ratio(below, first) == Interval(high=0.5)
+    assert ranking.ratio(first, below) == Interval(low=2.0)
+    assert ranking.ratio(above, below) == Interval(low=1.0)

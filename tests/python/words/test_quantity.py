@@ -63,6 +63,7 @@ def test_quantities() -> None:
         (None, None, None, "–"),
         (None, 1.5, None, "above 1.5 ×"),
         (None, None, 0.5, "below 0.50 ×"),
+        (None, 0.8, 1.04, "0.80 – 1.04"),
     ],
 )
 def test_ratio_interval(value: float | None, low: float | None, high: float | None, text: str) -> None:

@@ -209,8 +209,9 @@ class CrossingSearch(Rounds):
         return found.ending != "never_reached" or found.curve[-1].iterations * 1.25 >= largest
 
     def _without_number(self, found: Metg) -> Metg:
-        least, largest = found.curve[0], found.curve[-1]
-        near = largest if largest.efficiency.number < self.settings.threshold else least
+        near = min(
+            found.curve, key=lambda one: abs(math.log(one.efficiency.number / self.settings.threshold))
+        )
         told = {"granularity": near.granularity.number, "efficiency": near.efficiency.number}
         if self._preparing:
             said = notice("budget_before_crossing", **told)
