@@ -66,8 +66,8 @@ class World:
         """Seconds that every request takes besides the run."""
         self.notes: list[str] = []
         """What the person was told."""
-        self.standings: list[tuple[float, float]] = []
-        """When a progress was shown, and the seconds left by it."""
+        self.standings: list[tuple[float, Progress]] = []
+        """When a progress was shown, and which."""
 
     def make(self, name: DriverName) -> Simulated:
         return Simulated(name, self)
@@ -88,7 +88,7 @@ class _Notes(Reporter):
         self._world.notes.append(text)
 
     def show(self, progress: Progress) -> None:
-        self._world.standings.append((self._world.now, progress.seconds_left))
+        self._world.standings.append((self._world.now, progress))
 
 
 class Simulated:

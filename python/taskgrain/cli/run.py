@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import statistics
 import sys
+import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -67,7 +69,7 @@ def run(
     from taskgrain.cli.printer import print_json, printer
     from taskgrain.drive import catalogue
     from taskgrain.machine import facts as machine
-    from taskgrain.measure import call, single
+    from taskgrain.measure import call, progress, single
     from taskgrain.measure import dry_run as dry
     from taskgrain.results.hosts import differences
     from taskgrain.study.field import flag
@@ -101,6 +103,7 @@ def run(
         return
     dry.check(wanted.workload, wanted.steps, wanted.iterations, wanted.isa)
     outcomes: list[dict[str, Any]] = []
+    begin = time.monotonic()
     refused = []  # by a system; what others did is shown all the same
     with (
         call.agents(names_of, chosen, graph.cores) as there,
@@ -108,11 +111,15 @@ def run(
     ):
         for one in differences(call.facts_of(there, machine.of_host(machine.facts()))):
             sys.stderr.write(f"taskgrain: note: {one}\n")
-        for system in chosen:
-            try:
-                outcomes.append(single.run(system, graph.cores, wanted, reference))
-            except UsageError as error:
-                refused.append(str(error))
+        with contextlib.closing(progress.reporter(not sys.stderr.isatty())) as reporter:
+            for number, system in enumerate(chosen):
+                seconds = time.monotonic() - begin
+                left = seconds / number * (len(chosen) - number) if number else None
+                reporter.show(progress.Progress(number, len(chosen), seconds, left, system.name))
+                try:
+                    outcomes.append(single.run(system, graph.cores, wanted, reference))
+                except UsageError as error:
+                    refused.append(str(error))
     if refused and not outcomes:
         raise UsageError("; ".join(refused))
     if as_json:

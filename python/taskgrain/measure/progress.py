@@ -39,18 +39,27 @@ class Progress:
     cells: int
     seconds: float
     """Seconds that the study has taken."""
-    seconds_left: float
+    seconds_left: float | None
+    """None while nobody can tell."""
     current: str
+    at_most: bool = False
+    """Whether it ends by then in any case, and maybe before."""
+    least: float = 0.0
+    """The share that was shown before."""
 
     @property
     def share(self) -> float:
-        """The share of the whole time, from 0 to 1, which it is only at the end."""
+        """The share of the whole time, from 0 to 1, which it is only at the end. It never falls."""
+        if self.seconds_left is None:
+            return self.least
         found = self.seconds / (self.seconds + self.seconds_left) if self.seconds_left > 0.0 else 1.0
-        return found if self.done == self.cells else min(found, _MOST)
+        return max(self.least, found if self.done == self.cells else min(found, _MOST))
 
     def __str__(self) -> str:
-        left = duration(self.seconds_left)
-        return f"{self.share:4.0%}, {self.done} of {self.cells} cells, about {left} left: {self.current}"
+        said = f"{self.share:4.0%}, {self.done} of {self.cells} cells"
+        if self.seconds_left is not None:
+            said += f", {'at most' if self.at_most else 'about'} {duration(self.seconds_left)} left"
+        return f"{said}: {self.current}"
 
 
 class Reporter:

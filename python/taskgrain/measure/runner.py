@@ -23,6 +23,7 @@ from taskgrain.measure.record import CellState, Record
 from taskgrain.measure.reference import References
 from taskgrain.measure.runs import Runs
 from taskgrain.measure.schedule import Schedule
+from taskgrain.measure.so_far import SoFar
 from taskgrain.results.builds import Placed
 from taskgrain.results.store import Store
 from taskgrain.study.workload import Cell, Workload
@@ -51,6 +52,7 @@ class Runner:
         self._replay(store.history)
         self._budget = Budget(plan.settings.budget, self.record.elapsed, start, plan.clock)
         self._schedule = Schedule(plan, self.record, self._budget)
+        self._so_far = SoFar(plan)
         self._drivers = Drivers(plan, self._budget.time_left)
         journal = Journal(store, self.record, self._budget.elapsed)
         self._references = References(plan, self.record, self._drivers, journal)
@@ -94,6 +96,9 @@ class Runner:
             except OutOfTime as error:
                 if said := str(error):  # of another host
                     self._plan.reporter.note(said)
+            if self.begun:
+                ending = replace(self._schedule.progress("results"), seconds_left=None)
+                self._plan.reporter.show(ending)
             for state in states:
                 self._ends.conclude(state)
             compare(states, self._plan.settings.threshold, self._journal)
@@ -138,9 +143,11 @@ class Runner:
                 if may and not self._budget.over:
                     request = state.experiment.next_round()[0]
                     if self._runs.fits(state, request):
-                        self._plan.reporter.show(self._schedule.progress(state))
+                        self._plan.reporter.show(self._schedule.progress(state.cell.name))
                         self._runs.measure(state, request)
         self._judge(group[0].cell.workload if group else None)
+        for said in self._so_far.sentences([one for one in group if one.failure is None]):
+            self._plan.reporter.note(said)
         for state in group:
             if state.done:
                 self._ends.conclude(state)

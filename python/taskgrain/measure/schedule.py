@@ -7,8 +7,10 @@ budget: with milliseconds a task, one would else take the time of all.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
 from taskgrain.measure.budget import Budget
 from taskgrain.measure.plan import Plan, simulated_seconds
@@ -24,6 +26,8 @@ class Schedule:
         self._plan, self._record, self._budget = plan, record, budget
         self._turns: Counter[Workload] = Counter()
         """Rounds of each workload: they say which system begins."""
+        self._shown = 0.0
+        """The share of the time that was last said to be over."""
 
     def share(self) -> float:
         """Seconds that each cell may take: equal parts of what all else leaves of the budget."""
@@ -51,24 +55,45 @@ class Schedule:
         return [state for state in left if state.cell.workload == widest.cell.workload]
 
     def in_turn(self, group: Sequence[CellState]) -> list[CellState]:
-        """The group in the order of its next round."""
+        """The group in the order of its next round: bounds last, as nobody waits for them."""
         workload = group[0].cell.workload
         self._turns[workload] += 1
         first = self._turns[workload] % len(group)
-        return [*group[first:], *group[:first]]
+        turned = [*group[first:], *group[:first]]
+        return sorted(turned, key=lambda state: self._plan.systems[state.cell.system].bound)
 
-    def progress(self, current: CellState) -> Progress:
-        """Tells how far the study is."""
+    def progress(self, current: str) -> Progress:
+        """Tells how far the study is, before `current`.
+
+        A budget is used up, unless all that is left has to be run only once: who is precise when is not
+        known before. Without a budget nothing is foretold while cells look for what to measure.
+        """
         states = self._record.cells.values()
+        open_ones = [one for one in states if not one.done]
+        once = all(self._plan.systems[one.cell.system].simulates_nodes for one in open_ones)
         run_seconds = sum(one.run_seconds for one in states)
         pace = sum(one.spent for one in states) / run_seconds if run_seconds else 1.0
-        left = min(sum(self._seconds_left(one, pace) for one in states), self._budget.left())
-        done = sum(one.done for one in states)
-        return Progress(done, len(states), self._budget.elapsed(), left, current.cell.name)
+        guess = sum(self._seconds_left(one, pace) for one in open_ones)
+        limit = self._budget.left()
+        left: float | None = limit
+        if once or math.isinf(limit):
+            early = not once and any(one.experiment.preparing for one in open_ones)
+            left = None if early else min(guess, limit)
+        found = Progress(
+            done=len(states) - len(open_ones),
+            cells=len(states),
+            seconds=self._budget.elapsed(),
+            seconds_left=left,
+            current=current,
+            at_most=left == limit,
+            least=self._shown,
+        )
+        self._shown = found.share
+        return replace(found, least=found.share)
 
     def _seconds_left(self, state: CellState, pace: float) -> float:
         """A guess; that of simulated nodes rests on their tasks, as each run takes its seconds only once."""
-        if state.done or not self._plan.systems[state.cell.system].simulates_nodes:
+        if not self._plan.systems[state.cell.system].simulates_nodes:
             return state.expected_seconds_left(pace)
         made, settings = type(state.experiment), state.experiment.settings
         if not state.experiment.preparing and state.experiment.rounds:

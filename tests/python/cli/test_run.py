@@ -10,6 +10,7 @@ import pytest
 from command_line import Command
 
 from taskgrain.cli.run import _counters, _efficiency, _memory
+from taskgrain.measure.progress import Progress, Reporter
 
 WORDS = ("run", "--iterations", "1e2", "--steps", "1e2", "--repeats", "3")
 
@@ -121,3 +122,19 @@ def test_an_interval_without_an_upper_bound_is_remarked_on() -> None:
     known = {"efficiency": 0.8, "efficiency_low": 0.25, "efficiency_high": 2.55}
     assert _efficiency(known).endswith("this one run; they differ too much for an upper bound")
     assert _efficiency(known | {"efficiency_high": 1.02}).endswith("over the repeats of this one run")
+
+
+def test_a_person_who_waits_sees_how_far_it_is(
+    taskgrain: Command, systems: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[Progress] = []
+
+    class Seen(Reporter):
+        def show(self, progress: Progress) -> None:
+            seen.append(progress)
+
+    monkeypatch.setattr("taskgrain.measure.progress.reporter", lambda quiet: Seen())
+    taskgrain(*WORDS, "--systems", systems, "--system", "fast,faulty,picky")
+    assert [one.current for one in seen] == ["fast", "faulty", "picky"]
+    assert [one.done for one in seen] == [0, 1, 2] and seen[0].seconds_left is None
+    assert seen[0].share <= seen[1].share <= seen[2].share < 1.0

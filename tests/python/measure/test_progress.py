@@ -40,3 +40,10 @@ def test_nothing_left_is_all(taken: float, left: float) -> None:
 
 def test_it_is_not_all_while_cells_are_not_done() -> None:
     assert str(Progress(0, 2, 600.0, 0.1, "mpi/fft")).startswith(" 99%, 0 of 2 cells")
+
+
+def test_what_was_shown_is_never_taken_back() -> None:
+    known = Progress(1, 4, 10.0, 30.0, "mpi/fft", least=0.5)
+    assert known.share == 0.5
+    assert str(Progress(0, 4, 1.0, None, "mpi/fft")) == "  0%, 0 of 4 cells: mpi/fft"
+    assert "25%, 1 of 4 cells, at most 30 s left" in str(Progress(1, 4, 10.0, 30.0, "mpi/fft", at_most=True))

@@ -125,10 +125,28 @@ def test_the_budget_ends_it_and_more_budget_goes_on(tmp_path: Path) -> None:
 def test_the_time_left_counts_more_than_runs(tmp_path: Path, wait: float) -> None:
     world = World()
     world.wait = wait
-    measure(tmp_path, world, Settings(cores=2, budget=1e6))
+    measure(tmp_path, world, Settings(cores=2))
     quarter, half = (next(one for one in world.standings if one[0] > world.now * k / 4) for k in (1, 2))
-    for now, left in (quarter, half):
-        assert 0.3 < left / (world.now - now) < 3.0
+    for now, shown in (quarter, half):
+        assert shown.seconds_left and 0.3 < shown.seconds_left / (world.now - now) < 3.0
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_progress_never_falls_and_promises_no_more_than_is_known(tmp_path: Path, seed: int) -> None:
+    """Cells that end early or late, requests that take long, with and without a budget that ends first."""
+    dice, world = random.Random(seed), World()
+    world.wait, world.pace = dice.choice([0.0, 0.05]), dice.choice([1.0, 3.0])
+    world.overheads["slow"] = dice.choice([5e-6, 2e-4])
+    world.busy = [dice.choice([0.0, 0.3]) for _ in range(200)]
+    budget = dice.choice([1.0, 4.0, 30.0]) if seed % 2 else 0.0
+    measure(tmp_path, world, Settings(cores=2, budget=budget, max_rounds=12))
+    shares = [shown.share for _, shown in world.standings]
+    assert shares == sorted(shares) and shares[-1] > 0.5
+    for now, shown in world.standings:
+        if budget and shown.seconds_left is not None:
+            assert shown.at_most and shown.seconds_left >= budget - now - 1e-9
+    preparing = world.standings[0][1]
+    assert (preparing.seconds_left is None) == (not budget), "without a budget nobody knows at first"
 
 
 def test_no_system_takes_more_than_its_share_of_the_budget(tmp_path: Path) -> None:

@@ -108,20 +108,20 @@ def test_where_a_study_stands() -> None:
     world = World(budget=40.0)
     world.states[0].problem = "done"
     world.now = 130.0
-    progress = world.schedule.progress(world.states[1])
+    progress = world.schedule.progress("b/fft/width=4")
     assert (progress.done, progress.cells, progress.seconds) == (1, 4, 30.0)
     assert progress.current == "b/fft/width=4" and 0.0 < progress.seconds_left <= 10.0
 
 
 def test_simulated_nodes_have_left_what_their_tasks_take_until_a_round_is_simulated() -> None:
     world = World(command="x{nodes}")
-    left = [world.schedule.progress(world.states[0]).seconds_left]
+    left = [world.schedule.progress("a").seconds_left]
     world.states[0].spent = left[0] / 8
-    left.append(world.schedule.progress(world.states[0]).seconds_left)
+    left.append(world.schedule.progress("a").seconds_left)
     world.at(1, 1.0, 1.0, 1.0, 1.0)
     assert left[0] == pytest.approx(
         4 * simulated_seconds(WORKLOADS[0], MetgSearch, CellSettings.of(Settings()))
     )
     assert left[1] == pytest.approx(left[0] * 7 / 8)
-    assert world.schedule.progress(world.states[0]).seconds_left == 0.0
-    assert world.schedule.progress(world.states[0]).share < 1.0
+    assert world.schedule.progress("a").seconds_left == 0.0
+    assert world.schedule.progress("a").share < 1.0

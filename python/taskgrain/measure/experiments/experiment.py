@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import ClassVar, Literal
 
@@ -22,6 +22,7 @@ from taskgrain.estimate.sample import Sample
 from taskgrain.study.settings import Settings
 from taskgrain.study.study import Study
 from taskgrain.words.errors import UsageError
+from taskgrain.words.interval import Interval
 
 Phase = Literal["bracket", "measure", "start", "longer", "floor", "sweep"]
 Kept = Literal["task", "step"]
@@ -161,6 +162,11 @@ class Experiment(ABC):
         """The samples that its result rests on, with which two cells are compared; none yet, or none of
         use."""
         return []
+
+    def efficiencies_so_far(self) -> Mapping[float, Interval]:
+        """The efficiency of each task time that was asked for, as far as it was measured; none if no task
+        time was asked for."""
+        return {}
 
     def next_round(self) -> list[Request]:
         """Returns the runs that the present round still lacks, in order; none once `done`."""

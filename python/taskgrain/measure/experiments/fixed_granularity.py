@@ -9,7 +9,7 @@ the same iterations.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from numpy.typing import ArrayLike
@@ -23,6 +23,7 @@ from taskgrain.measure.experiments.experiment import CellSettings, Request
 from taskgrain.measure.experiments.rounds import Rounds
 from taskgrain.study.study import Study
 from taskgrain.words.errors import UsageError
+from taskgrain.words.interval import Interval
 from taskgrain.words.warnings import notice
 
 _LOOKS = 4
@@ -99,6 +100,17 @@ class FixedGranularity(Rounds):
     def _answers(self, found: Curve) -> bool:
         """Tells whether efficiencies that are known to the precision need no more rounds."""
         return True
+
+    def efficiencies_so_far(self) -> Mapping[float, Interval]:
+        if self._preparing or not self._round:
+            return {}
+        found = self._efficiencies(self.settings.search_resamples)
+        # Of several rounds it has no interval where they were mostly start and end.
+        return {
+            self.asked[one.iterations]: one.efficiency
+            for one in found
+            if self._round == 1 or one.efficiency.known
+        }
 
     def _efficiencies(self, resamples: int) -> Curve:
         s = self.settings

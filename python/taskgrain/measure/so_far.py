@@ -1,0 +1,44 @@
+"""Says what is known of task times while it is measured on: the first useful line, for who waits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from taskgrain.estimate.table import FEW_ROUNDS
+from taskgrain.measure.plan import Plan
+from taskgrain.measure.record import CellState
+from taskgrain.results.cell import marked
+from taskgrain.study.workload import Workload
+from taskgrain.words import quantity
+from taskgrain.words.interval import Interval
+
+_TOLD = {1, FEW_ROUNDS}
+"""Rounds after which something new is known: the efficiency, and how sure it is."""
+
+
+class SoFar:
+    """Tells each thing once."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._told: set[tuple[Workload, int]] = set()
+
+    def sentences(self, group: Sequence[CellState]) -> Iterator[str]:
+        """What cells of one workload came to by the round that all of them have ended."""
+        rounds = min((0 if one.experiment.preparing else one.experiment.rounds for one in group), default=0)
+        if rounds not in _TOLD:
+            return
+        if (key := (group[0].cell.workload, rounds)) in self._told:
+            return
+        self._told.add(key)
+        times: dict[float, dict[str, Interval]] = {}
+        for state in sorted(group, key=lambda one: self._plan.systems[one.cell.system].bound):
+            system = self._plan.systems[state.cell.system]
+            name = marked(system.name, system.bound, bool(system.simulated))
+            for asked, found in state.experiment.efficiencies_so_far().items():
+                times.setdefault(asked, {})[name] = found.up_to(1.0)
+        for asked, each in times.items():
+            said = ", ".join(f"{quantity.about_percent(found)} with {name}" for name, found in each.items())
+            tasks = f"tasks of {quantity.seconds(asked, 2)}"
+            after = quantity.counted(rounds, "round")
+            yield f"after {after}, {tasks} reach {said}; more rounds make this surer"
