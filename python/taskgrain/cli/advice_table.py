@@ -8,9 +8,10 @@ from dataclasses import asdict
 from typing import Any
 
 from taskgrain.cli.printer import Printer
-from taskgrain.measure.advice_words import efficiency, level, sentences
-from taskgrain.measure.advise import LEVELS, Answer, Question
+from taskgrain.measure.advice_words import efficiency, level, saved, sentences
+from taskgrain.measure.advise import LEVELS, Answer, Question, choice
 from taskgrain.words import quantity
+from taskgrain.words.interval import Interval
 
 
 def show(out: Printer, question: Question, answers: Sequence[Answer]) -> None:
@@ -24,20 +25,27 @@ def show(out: Printer, question: Question, answers: Sequence[Answer]) -> None:
     if not shown:
         return
     how = "simulated" if any(one.curve and one.curve.simulated for one in shown) else "measured"
+    chosen = choice(answers)
     columns = ["system", "efficiency", *(quantity.percent(one) for one in LEVELS), how]
 
     def place(one: Answer) -> tuple[bool, float]:
         found = one.efficiency.found
-        return bool(one.curve and one.curve.bound), -(found.value or found.low or 0.0)
+        return bool(one.curve and one.curve.bound), -(one.speed or found.low or 0.0)
 
     ranked = sorted(shown, key=place)
     rows = [[one.name, efficiency(one.efficiency), *map(level, one.levels), source(one)] for one in ranked]
+    if chosen:
+        columns.insert(2, "the best saves")
+        for row, one in zip(rows, ranked, strict=True):
+            row.insert(2, saved(one, chosen))
     out.table(columns, rows, whole=1)
     out.text(
         "Under 50, 80 and 90 %: whether the tasks reach this efficiency, and how many times as long as "
         "needed they are. A task's time is what its work takes alone on one core, without the overhead that "
         "METG contains." + " Intervals are of 95 %, each by itself." * (how == "measured")
     )
+    if chosen:
+        out.text("Under the best saves: the share of a system's time that you save with the best one.")
     if any("?" in cell for row in rows for cell in row[1:-1]):
         out.text("?: the measured sizes set no bound on this side of the interval.")
     if any(one.efficiency.how == "between" for one in shown):
@@ -56,15 +64,19 @@ def source(one: Answer) -> str:
 
 def as_dict(question: Question, answers: Sequence[Answer], titles: Mapping[str, str]) -> dict[str, Any]:
     """The same for programs: times in seconds, shares of one, null for what is not known."""
+    chosen = choice(answers)
     asked = {"at": question.work, "workload": question.workload.name, "cores": question.cores}
     return {
         "schema": 1,
         "question": asked | {"fields": question.workload.fields(), "levels": list(LEVELS)},
-        "answers": [_answer(one, titles) for one in answers],
+        "best": chosen.best.system if chosen else None,
+        "answers": [
+            _answer(one, titles, chosen.saved.get(one.system) if chosen else None) for one in answers
+        ],
     }
 
 
-def _answer(one: Answer, titles: Mapping[str, str]) -> dict[str, Any]:
+def _answer(one: Answer, titles: Mapping[str, str], saves: Interval | None) -> dict[str, Any]:
     curve = one.curve
     found = None
     if curve:
@@ -75,6 +87,7 @@ def _answer(one: Answer, titles: Mapping[str, str]) -> dict[str, Any]:
         "bound": bool(curve and curve.bound),
         "title": titles.get(one.system, one.system),
         "efficiency": {"how": one.efficiency.how, **asdict(one.efficiency.found), "at": one.efficiency.at},
+        "best_saves": saves and asdict(saves),
         "levels": [asdict(each) for each in one.levels],
         "source": found,
         "problem": one.problem or None,

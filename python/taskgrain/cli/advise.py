@@ -84,7 +84,8 @@ def advise(
     as_json: Json = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress on standard error.")] = False,
 ) -> None:
-    """Says which systems run tasks of a given time at 50, 80 and 90 % efficiency, and by what margin.
+    """Says which system takes the least time for tasks of a given time, and which reach 50, 80 and 90 %
+    efficiency, by what margin.
 
     It answers from results folders (--from), and with --measure it measures what is missing. Without --width,
     --tasks-per-core or --like, a step has 8 tasks for each core.
@@ -244,6 +245,7 @@ def _measured(
         table = {"budget": budget, "validate": graph.validate, "isa": graph.isa, **hosts}
         table |= {"launcher": able[0].launcher or "auto"}  # all have the same
         table |= {"steps": graph.given["steps"]} if "steps" in graph.given else {}
+        able.sort(key=lambda one: one.bound)  # nobody can choose a bound, so that its number can wait
         study = advice.study(question, [one.name for one in able], take_settings(table, "--{}".format))
         measured = call.measure(
             study,

@@ -82,11 +82,12 @@ def _show(measured: call.Measured, study: Study, how: Measuring) -> None:
             out.text(failure.text(), "red")
         budget, ended = study.settings.budget, measured.cells
         spent = max((one.last.elapsed or 0.0 for one in ended if one.last), default=0.0)
-        if output is not None and 0.0 < budget <= spent and any(one.ending is Ending.BUDGET for one in ended):
+        if 0.0 < budget <= spent and any(one.ending is Ending.BUDGET for one in ended):
             more = 2 * budget
             while more < 1.5 * spent:  # an earlier call may have had more
                 more *= 2
-            out.text(f"The budget of {budget:g} s is used up; `--budget {more:g}` goes on from here.")
+            goes_on = "goes on from here" if output else "tells more"
+            out.text(f"The budget of {budget:g} s is used up; `--budget {more:g}` {goes_on}.")
         if output is not None:
             out.text(f"results: {output}; `taskgrain report {shlex.quote(str(output))}` makes the report")
 
@@ -130,7 +131,7 @@ def show_task_times(out: Printer, cells: Sequence[Cell], asked: Sequence[float])
         lines = [
             [
                 cell.called,
-                *("failed" if cell.ending is Ending.FAILED else outcome.efficiency(one) for one in some),
+                *(outcome.efficiency(cell, one) for one in some),
                 *(quantity.seconds(one.granularity if one else None) for one in some if len(asked) == 1),
             ]
             for cell, some in zip(here, points, strict=True)

@@ -3,13 +3,13 @@
 Between two points of the curve 1 / efficiency is linear in 1 / work, as in `crossing`. What the curve really
 does there is not known, so that a quarter of the way from one to the other is added to either side, as there.
 Beyond the points nothing is foretold. That efficiency does not fall as tasks grow gives a bound on one side,
-and no value.
+and no value. A size of which one run is known has a value and no bound.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -23,8 +23,8 @@ How = Literal["measured", "between", "above", "below", "unknown"]
 """Measured at this time; between two that were; above the largest, or below the smallest, of them."""
 Verdict = Literal["yes", "no", "unknown"]
 Efficiencies = Mapping[float, Interval]
-"""The efficiency of each size of task that was measured, with both bounds, by the time of the work of such a
-task alone, in seconds."""
+"""The efficiency of each size of task that was measured, with the bounds that are known, by the time of the
+work of such a task alone, in seconds."""
 _NEAR = 1.15
 """Within this factor of a task time, a point was measured at that time."""
 
@@ -55,36 +55,40 @@ def efficiency_at(curve: Efficiencies, work: float) -> Efficiency:
     """The efficiency of tasks whose work takes so many seconds alone."""
     if not curve:
         return Efficiency("unknown")
+    curve = _surest(curve)
     nearest = min(curve, key=lambda one: abs(math.log(one / work)))
     near = max(nearest / work, work / nearest) <= _NEAR
     smaller, larger = [one for one in curve if one <= work], [one for one in curve if one >= work]
-    _, lows, highs = zip(*map(_known, curve.values()), strict=True)
+    lows = [one.low for one in curve.values() if one.low is not None]
+    highs = [one.high for one in curve.values() if one.high is not None]
     if smaller and larger:
         beside = max(smaller), min(larger)
         found = Efficiency("between", _between(curve, *beside, work), beside)
     elif near:
         found = Efficiency("measured", _moved(curve[nearest], work / nearest))
     elif smaller:
-        found = Efficiency("above", Interval(low=max(lows)), (max(curve),))
+        found = Efficiency("above", Interval(low=max(lows, default=None)), (max(curve),))
     else:
-        found = Efficiency("below", Interval(high=min(highs)), (min(curve),))
+        found = Efficiency("below", Interval(high=min(highs, default=None)), (min(curve),))
     if near:
         found = replace(found, how="measured", at=(nearest,))
     return replace(found, found=found.found.up_to(1.0))
 
 
-def _known(found: Interval) -> tuple[float, float, float]:
-    """The efficiency and its bounds."""
-    assert found.value is not None and found.low is not None and found.high is not None
-    return found.value, found.low, found.high
+def _surest(curve: Efficiencies) -> Efficiencies:
+    """The points with both bounds if there are several, else all."""
+    known = {work: one for work, one in curve.items() if one.known}
+    return known if len(known) > 1 else curve
 
 
 def _moved(there: Interval, longer: float) -> Interval:
     """The efficiency of tasks a little longer or shorter, if the overhead is the same; it may be twice as far
     off."""
-    value, low, high = _known(there)
+    value = there.number
     shift = 1.0 / (1.0 + max(1.0 / value - 1.0, 0.0) / longer) / value
-    return Interval(shift * value, shift * low * min(1.0, shift), shift * high * max(1.0, shift))
+    low = there.low and shift * there.low * min(1.0, shift)
+    high = there.high and shift * there.high * max(1.0, shift)
+    return Interval(shift * value, low, high)
 
 
 def _between(curve: Efficiencies, small: float, large: float, work: float) -> Interval:
@@ -93,26 +97,40 @@ def _between(curve: Efficiencies, small: float, large: float, work: float) -> In
         return curve[small]
     share = (1.0 / work - 1.0 / large) / (1.0 / small - 1.0 / large)
     way = math.log(work / small) / math.log(large / small)
-    ends = _known(curve[small]), _known(curve[large])
-    value, least, most = (-math.log(share / a + (1.0 - share) / b) for a, b in zip(*ends, strict=True))
-    unsure = UNKNOWN * abs(math.log(ends[1][0] / ends[0][0])) * 2.0 * min(way, 1.0 - way)
-    low, high = value - math.hypot(value - least, unsure), value + math.hypot(most - value, unsure)
+    one, other = curve[small], curve[large]
+
+    def through(a: float | None, b: float | None) -> float | None:
+        return -math.log(share / a + (1.0 - share) / b) if a and b else None
+
+    value = -math.log(share / one.number + (1.0 - share) / other.number)
+    least, most = through(one.low, other.low), through(one.high, other.high)
+    unsure = UNKNOWN * abs(math.log(other.number / one.number)) * 2.0 * min(way, 1.0 - way)
+    low = None if least is None else value - math.hypot(value - least, unsure)
+    high = None if most is None else value + math.hypot(most - value, unsure)
     return Interval(value, low, high).exp()
 
 
 def needed(curve: Efficiencies, level: float) -> Interval:
     """The work of the shortest task that reaches a level of efficiency, as far as the points enclose it.
 
-    Where all points reach it, there is only an upper bound, and where none does, only a lower one.
+    Where all points reach it, there is only an upper bound, and where none does, only a lower one. While one
+    of them has no interval, there is no bound.
     """
     if not curve:
         return Interval()
+    curve = _surest(curve)
     works = np.array(sorted(curve))
-    # Where it always reaches the level, 0; where it never does, infinity.
-    middle, late, early = (
-        math.exp(place_of(math.log(level), np.log(works), monotone(np.log(row))))
-        for row in np.array([_known(curve[one]) for one in works]).T
-    )
+    points = [curve[one] for one in works]
+
+    def crossing(row: Sequence[float]) -> float:
+        """0 where it always reaches the level, infinity where it never does."""
+        return math.exp(place_of(math.log(level), np.log(works), monotone(np.log(np.array(row)))))
+
+    middle = crossing([one.number for one in points])
+    lows, highs = ([end for one in points if (end := getattr(one, side))] for side in ("low", "high"))
+    if len(lows) + len(highs) < 2 * len(points):
+        return Interval(middle) if 0.0 < middle < math.inf else Interval()
+    late, early = crossing(lows), crossing(highs)
     first, last = float(works[0]), float(works[-1])
     if not 0.0 < middle < math.inf:
         low = None if early == 0.0 else min(early / _unsure(works, early), last)
@@ -136,9 +154,9 @@ def _agreeing(least: Interval, work: float, verdict: Verdict) -> Interval:
     """The work that is needed, so that it does not contradict the verdict on the task time."""
     value, (low, high) = least.value, least.ends
     if verdict == "yes":
-        high = min(high, work)
+        low, high = low if low <= work else 0.0, min(high, work)
     elif verdict == "no":
-        low = max(low, work)
+        low, high = max(low, work), high if high > work else math.inf
     else:  # the sizes around it may decide what the noisy runs at this time do not: then nothing is decided
         low, high = low if low < work else 0.0, high if high > work else math.inf
     inside = value is not None and low <= value <= high
@@ -154,6 +172,21 @@ def verdict_of(found: Interval, level: float) -> Verdict:
 
 def level_of(curve: Efficiencies, work: float, level: float, known: Interval | None = None) -> Level:
     """A level and tasks of so much work; `known` is the work that it needs, if a search told."""
-    verdict = verdict_of(efficiency_at(curve, work).found, level)
+    found = efficiency_at(curve, work).found
+    verdict = verdict_of(found, level)
     least = _agreeing(known or needed(curve, level), work, verdict)
+    if least.value and found.value and (least.value <= work) != (found.value >= level):
+        # The sizes around it say the contrary of the runs at this time, and neither surely.
+        least = replace(least, value=None)
     return Level(level, verdict, least, least.inverse(work))
+
+
+def in_order(levels: Sequence[Level]) -> tuple[Level, ...]:
+    """The levels, ascending, without numbers by which a higher one needs less work than a lower one."""
+    least, found = 0.0, []
+    for one in levels:
+        if one.needed.value is not None and one.needed.value < least:
+            one = replace(one, needed=replace(one.needed, value=None), margin=replace(one.margin, value=None))
+        least = max(least, one.needed.value or 0.0)
+        found.append(one)
+    return tuple(found)

@@ -6,25 +6,35 @@ import math
 from collections.abc import Iterator, Sequence
 
 from taskgrain.estimate.advice import Efficiency, Level, Verdict
-from taskgrain.measure.advise import LEVELS, MOSTLY, Answer, Question
+from taskgrain.measure.advise import LEVELS, MOSTLY, Answer, Choice, Question, choice
 from taskgrain.words import quantity
 from taskgrain.words.interval import Interval
 
 _NOT_KNOWN = "not known"
+_NAMED = 3
+"""Systems of which a sentence says what another one saves."""
 VERDICTS: dict[Verdict, str] = {"yes": "yes", "no": "no", "unknown": _NOT_KNOWN}
 """Whether a level of efficiency is reached, in words."""
 
 
 def sentences(question: Question, answers: Sequence[Answer]) -> Iterator[str]:
-    """The answer in words: which systems reach which efficiency, which do not, and what is not known."""
-    answers = sorted(answers, key=lambda one: bool(one.curve and one.curve.bound))
+    """The answer in words: what another system would save, which reach which efficiency, which do not, and
+    what is not known."""
     disturbed = max((one.curve.disturbed or 0.0 for one in answers if one.curve), default=0.0)
     if disturbed > MOSTLY:
         yield (
             f"Other programs disturbed up to {quantity.percent(disturbed)} of the runs, so that systems may "
             "be more efficient than shown. Measure again on a quiet machine before you rely on this."
         )
+    if chosen := choice(answers):
+        yield _choice(chosen)
+    bounds = [one for one in answers if one.curve and one.curve.bound]
+    answers = [one for one in answers if one not in bounds]
     tasks, least = f"Tasks of {_time(question.work)}", quantity.percent(LEVELS[0])
+    rough = sorted(filter(_rough, answers), key=lambda one: -(one.efficiency.found.value or 0.0))
+    if rough:
+        each = [f"{efficiency(one.efficiency)} with {one.name}" for one in rough]
+        yield f"{tasks} reach {_listed(each)}, by one round, which does not tell how sure that is."
     above: float | None = None
     for at in sorted(LEVELS, reverse=True):
         reach = [one for one in answers if _highest(one) == at]
@@ -43,7 +53,7 @@ def sentences(question: Question, answers: Sequence[Answer]) -> Iterator[str]:
         if one.levels[0].verdict == "no":
             yield f"{tasks} are too short for {least} with {one.name}: {_shortfall(one)}."
     for one in answers:
-        if one.curve and one.levels[0].verdict == "unknown":
+        if one.curve and one.levels[0].verdict == "unknown" and one not in rough:
             found = efficiency(one.efficiency)
             why = "" if found == _NOT_KNOWN else f": {found}"
             yield f"It is not known whether they reach {least} with {one.name}{why}."
@@ -51,8 +61,54 @@ def sentences(question: Question, answers: Sequence[Answer]) -> Iterator[str]:
         if not one.curve:
             why = one.problem or "there is no result for these tasks; --measure measures them"
             yield f"Nothing is known of {one.name}: {why}."
-    if not answers:
+    if bounds:
+        each = [f"{one.name} {efficiency(one.efficiency)}" for one in bounds]
+        yield f"Nobody can choose a bound, which shows what could be reached: {'; '.join(each)}."
+    if any(one.curve and one.curve.unfinished and _open(one) for one in answers if one.measured_now):
+        yield "The time was used up before all was known. A larger --budget makes this surer."
+    if not answers and not bounds:
         yield "No folder has a result for these tasks. --measure measures them."
+
+
+def _choice(found: Choice) -> str:
+    """Whether another system would be better, and by how much of one's time."""
+    best, sure, number = found.best.name, found.sure, len(found.saved) + 1
+    others = [name for name in found.saved if name not in sure]
+    of = f" of {number} systems" + " measured near this time" * bool(found.bounded)
+    if not sure and any(one.low is None for one in found.saved.values()):
+        return f"{best} seems to take the least time{of}; more rounds tell how sure that is."
+    if not sure:
+        return f"No difference in time between {_listed([best, *others])} is shown."
+    told = [f"{name} {quantity.percent_interval(one)}" for name, one in sure.items()]
+    if len(told) > _NAMED:
+        told = [told[0], f"{len(told) - 2} others less", f"{told[-1]} at least"]
+    rest = f"; no difference to {_listed(others)} is shown" if others else ""
+    saves = f"If you use another now, it saves this share of your time: {', '.join(told)}{rest}"
+    return f"{best} takes the least time{of}. {saves}."
+
+
+def saved(one: Answer, found: Choice) -> str:
+    """What the best saves of the time that a system takes."""
+    if one is found.best:
+        return "best"
+    if one.system not in found.saved:
+        return quantity.NOTHING
+    share = found.saved[one.system]
+    if one.system in found.sure:
+        return quantity.percent_interval(share)
+    if share.low is None and share.value is not None:
+        return f"about {quantity.percent(share.value)}"
+    return "no difference"
+
+
+def _rough(one: Answer) -> bool:
+    """Whether its efficiency has no interval."""
+    found = one.efficiency.found
+    return found.value is not None and found.low is None and found.high is None
+
+
+def _open(one: Answer) -> bool:
+    return any(level.verdict == "unknown" for level in one.levels)
 
 
 def _highest(one: Answer) -> float | None:
@@ -78,9 +134,10 @@ def _shortfall(one: Answer) -> str:
 def efficiency(one: Efficiency) -> str:
     """With its interval, or the bound that the measured sizes set, rounded so that it stays one."""
     found = one.found
+    if found.value is not None and one.how == "measured":
+        return quantity.about_percent(found)
     if found.value is not None:
-        shown = quantity.percent_interval(found)
-        return shown if one.how == "measured" else f"≈ {shown}"
+        return f"≈ {quantity.percent_interval(found)}"
     if found.low is not None:
         return f"≥ {quantity.percent(math.floor(100 * found.low) / 100)}, that of {_time(one.at[0])}"
     if found.high is not None:
@@ -92,6 +149,8 @@ def level(one: Level) -> str:
     """Whether it is reached, and by what margin."""
     word = VERDICTS[one.verdict]
     margin = _margin(one.margin)
+    if one.verdict == "unknown" and one.margin.value is not None and margin.startswith("about"):
+        return margin
     return f"{word}, {margin}" if margin else word
 
 
@@ -99,6 +158,8 @@ def _margin(one: Interval) -> str:
     if one.value is not None:
         if one.low is None and one.high is None:
             return f"about {quantity.ratio(one.value)}"
+        return f"× {quantity.ratio_interval(one)}"
+    if one.low is not None and one.high is not None:
         return f"× {quantity.ratio_interval(one)}"
     if one.low is not None:
         return f"over {quantity.ratio(one.low)}"

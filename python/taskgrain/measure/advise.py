@@ -2,20 +2,34 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from taskgrain.estimate.advice import Efficiency, Level, Verdict, efficiency_at, level_of, verdict_of
+from taskgrain.estimate.advice import (
+    Efficiency,
+    Level,
+    Verdict,
+    efficiency_at,
+    in_order,
+    level_of,
+    verdict_of,
+)
 from taskgrain.estimate.efficiency import Curve as MeasuredCurve
 from taskgrain.estimate.efficiency import CurvePoint
-from taskgrain.measure.experiments.experiment import Experiment
+from taskgrain.estimate.ratio import ratio
+from taskgrain.estimate.sample import Sample
+from taskgrain.estimate.table import FEW_ROUNDS
+from taskgrain.measure.experiments.experiment import Experiment, Request
 from taskgrain.measure.experiments.fixed_granularity import FixedGranularity
 from taskgrain.results.curves import Curve
+from taskgrain.results.ranking import MARGIN
 from taskgrain.study.field import flag
 from taskgrain.study.settings import Settings
 from taskgrain.study.study import Study
 from taskgrain.study.workload import Workload
 from taskgrain.words import numbers
+from taskgrain.words.interval import Interval
 from taskgrain.words.quantity import counted
 
 LEVELS = (0.5, 0.8, 0.9)
@@ -68,6 +82,85 @@ class Answer:
         """Tells whether the efficiency has a value, measured at the task time or between two others."""
         return self.efficiency.found.value is not None
 
+    @property
+    def size(self) -> float | None:
+        """The iterations of the tasks that were measured, if they took this time."""
+        if self.curve is None or self.efficiency.how != "measured":
+            return None
+        return self.curve.sizes.get(self.efficiency.at[0])
+
+    @property
+    def speed(self) -> float:
+        """What the system does with these tasks: its efficiency times the cores that it occupies."""
+        return (self.efficiency.found.value or 0.0) * _occupied(self)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Which system takes the least time for the tasks, and what it saves those who use another one."""
+
+    best: Answer
+    saved: Mapping[str, Interval]
+    """The share of the time of each other system that can be chosen. Without a value where its order by the
+    rounds that both have is another one."""
+    bounded: tuple[Answer, ...]
+    """Systems of which only a bound is known, by other sizes."""
+
+    @property
+    def sure(self) -> dict[str, Interval]:
+        """What is surely saved, the most first. Two processes of one system may differ by as much as the
+        others."""
+        found = {name: one for name, one in self.saved.items() if one.value and one.low}
+        found = {name: one for name, one in found.items() if (one.low or 0.0) > 1.0 - 1.0 / MARGIN}
+        return dict(sorted(found.items(), key=lambda each: -(each[1].value or 0.0)))
+
+
+def choice(answers: Iterable[Answer]) -> Choice | None:
+    """None where fewer than two systems that one can choose have a number."""
+    able = [one for one in answers if one.curve and not one.curve.bound]
+    known = [one for one in able if one.known]
+    if len(known) < 2:
+        return None
+    best = max(known, key=lambda one: one.speed)
+    bounded = tuple(one for one in able if one.efficiency.how in ("above", "below"))
+    return Choice(best, {one.system: _saved(one, best) for one in known if one is not best}, bounded)
+
+
+def _saved(one: Answer, best: Answer) -> Interval:
+    """The share of its time that the best saves: of the rounds that both have, if there are any."""
+    share = (_side_by_side(one, best) or _apart(one, best)).times(_occupied(one) / _occupied(best))
+    value = share.value if share.value is not None and share.value <= 1.0 else None
+    ends = (None if end is None else 1.0 - end for end in (share.high, share.low))
+    return Interval(None if value is None else 1.0 - value, *ends)
+
+
+def _side_by_side(one: Answer, best: Answer) -> Interval | None:
+    """The ratio of two efficiencies from common rounds of one size; None without them."""
+    over, under = one.curve, best.curve
+    if over is None or under is None or over.folder.resolve() != under.folder.resolve():
+        return None
+    size = one.size
+    if size is None or size != best.size:
+        return None
+    found = ratio(over.samples, under.samples, quantity="efficiency", iterations=int(size))
+    return found if found.value is not None else None
+
+
+def _apart(one: Answer, best: Answer) -> Interval:
+    """The same from their intervals, if the two were independent."""
+    over, under = one.efficiency.found.log(), best.efficiency.found.log()
+    value = over.number - under.number
+
+    def end(a: float | None, b: float | None) -> float | None:
+        return None if a is None or b is None else math.hypot(a - over.number, b - under.number)
+
+    below, above = end(over.low, under.high), end(over.high, under.low)
+    return Interval(value, below and value - below, above and value + above).exp()
+
+
+def _occupied(one: Answer) -> int:
+    return (one.curve and (one.curve.occupied or one.curve.cores)) or 1
+
 
 def answer(
     question: Question, system: str, curve: Curve | None, problem: str = "", *, now: bool = False
@@ -75,7 +168,7 @@ def answer(
     """The answer for a system; without a curve nothing is known."""
     points = curve.points if curve else {}
     known = [level_of(points, question.work, one, curve.needed(one) if curve else None) for one in LEVELS]
-    levels = tuple(_doubted(one) for one in known) if _mostly_disturbed(curve) else tuple(known)
+    levels = in_order([_doubted(one) for one in known] if _mostly_disturbed(curve) else known)
     return Answer(system, curve, efficiency_at(points, question.work), levels, problem, now)
 
 
@@ -115,8 +208,8 @@ def differences(curve: Curve, question: Question) -> list[str]:
 
 
 def missing(answers: Mapping[str, Answer]) -> list[str]:
-    """The systems whose efficiency at the task time was not measured."""
-    return [name for name, one in answers.items() if not one.known]
+    """The systems whose efficiency at the task time was not measured, or in one run only."""
+    return [name for name, one in answers.items() if not one.efficiency.found.known]
 
 
 def task_times(work: float) -> list[float]:
@@ -129,9 +222,26 @@ def until_known(work: float) -> type[Experiment]:
     """The experiment that goes on until it is known which levels tasks of so much work reach."""
 
     class UntilKnown(FixedGranularity):
+        """Its first rounds are of this time alone: it is what was asked. The others tell the margin."""
+
+        def _prepare(self, request: Request, samples: list[Sample], alone: float) -> Request | None:
+            following = super()._prepare(request, samples, alone)
+            if self.asked:
+                self._short = self._size
+                self.sizes = (self._short,)
+            return following
+
+        @property
+        def _size(self) -> int:
+            return min(self.asked, key=lambda one: abs(self.asked[one] - work))
+
+        def _settled(self) -> bool:
+            if self._round >= FEW_ROUNDS:
+                self.sizes = tuple(self.asked)
+            return super()._settled()
+
         def _answers(self, found: MeasuredCurve) -> bool:
-            asked = min(self.asked, key=lambda one: abs(self.asked[one] - work))
-            return all(_clear(one) for one in found if one.iterations == asked)
+            return all(_clear(one) for one in found if one.iterations == self._size)
 
     return UntilKnown
 

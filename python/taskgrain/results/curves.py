@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from taskgrain.estimate.advice import Efficiencies
-from taskgrain.results import reader
+from taskgrain.estimate.sample import Sample
+from taskgrain.results import outcome, reader
 from taskgrain.results.cell import Cell, cells, marked
-from taskgrain.results.lines import CurvePoint, MetgLine
+from taskgrain.results.lines import CurvePoint, MetgLine, RunLine
+from taskgrain.results.samples import counting
 from taskgrain.study.fields import WORKLOAD
 from taskgrain.study.workload import Workload
+from taskgrain.words.endings import Ending
 from taskgrain.words.interval import Interval
 
 _MOST_INFLATION = 1e3
@@ -31,7 +35,7 @@ class Curve:
     cores: int | None
     """Those of the workload, not only those that the system occupies."""
     points: Efficiencies
-    """The sizes whose efficiency has an interval."""
+    """The sizes whose efficiency is known; of one run, without an interval."""
     threshold: float | None
     metg: Interval
     folder: Path
@@ -45,10 +49,22 @@ class Curve:
     """The share of its runs that others disturbed."""
     cell: str = ""
     """Its name in the folder."""
+    occupied: int | None = None
+    """The cores that the system occupies."""
     bound: bool = False
     """Whether its system only shows what could be reached."""
     simulated: bool = False
     """Whether its times are those of a simulation."""
+    unfinished: bool = False
+    """Whether its time ran out before it was known as well as was asked."""
+    sizes: Mapping[float, float] = field(default_factory=dict)
+    """The iterations of the tasks of each point."""
+    runs: tuple[RunLine, ...] = field(default=(), repr=False, compare=False)
+
+    @cached_property
+    def samples(self) -> tuple[Sample, ...]:
+        """Those of its rounds that have a reference beside them."""
+        return tuple(counting((run, run.round or 0, math.nan) for run in self.runs))
 
     @property
     def called(self) -> str:
@@ -83,11 +99,12 @@ def of(cell: Cell, folder: Path, machine: Mapping[str, Any], study: Mapping[str,
         return None
     cpu, cores = machine.get("cpu"), study.get("cores")
     asked = started.workload.get("cores") or len(cell.session.cores)
+    points = [] if outcome.all_start(cell) else list(_points(line))
     return Curve(
         started.system,
         _workload(started.workload),
         asked or (cores if isinstance(cores, int) else None) or started.cores,
-        dict(_points(line)),
+        {work: share for work, share, _ in points},
         line.threshold,
         cell.metg,
         folder,
@@ -96,8 +113,12 @@ def of(cell: Cell, folder: Path, machine: Mapping[str, Any], study: Mapping[str,
         line.time,
         cell.disturbed,
         cell.name,
+        cell.cores,
         cell.bound,
         cell.simulated,
+        cell.ending is Ending.BUDGET,
+        {work: size for work, _, size in points},
+        tuple(cell.runs),
     )
 
 
@@ -107,14 +128,17 @@ def _workload(fields: Mapping[str, Any]) -> Workload:
     return Workload(**known | {"pattern": known["pattern"] or "", "width": known["width"] or 0})
 
 
-def _points(line: MetgLine) -> Iterator[tuple[float, Interval]]:
+def _points(line: MetgLine) -> Iterator[tuple[float, Interval, float]]:
+    """The work, the efficiency and the iterations of each size."""
     # The intervals of a search's curve take its rounds for independent; of task times they are wider already.
     wider = math.sqrt(min(max(1.0, line.inflation or 1.0), _MOST_INFLATION))
     for one in line.curve:
-        work, value, low, high = _work(one), one.efficiency, one.efficiency_low, one.efficiency_high
-        if work is None or value is None or low is None or high is None or not 0.0 < low <= value <= high:
+        work, value, size = _work(one), one.efficiency, one.iterations
+        low, high = (end if end and end > 0.0 else None for end in (one.efficiency_low, one.efficiency_high))
+        if work is None or size is None or not value or not (low or value) <= value <= (high or value):
             continue
-        yield work, Interval(value, *(value * (end / value) ** wider for end in (low, high)))
+        ends = (end and value * (end / value) ** wider for end in (low, high))
+        yield work, Interval(value, *ends), size
 
 
 def _work(one: CurvePoint) -> float | None:

@@ -31,7 +31,8 @@ def short(cell: Cell) -> str:
         return middle(cell.metg)
     if points := asked(cell):
         more = f" and {len(points) - 1} more" if len(points) > 1 else ""
-        return f"{efficiency(points[0], interval=False)} at {quantity.seconds(points[0].asked, 2)}{more}"
+        first, at = points[0], quantity.seconds(points[0].asked, 2)
+        return f"{efficiency(cell, first, interval=False)} at {at}{more}"
     if cell.ending is Ending.FAILED:
         return _FAILED.get(cell.error, "failed")
     return _WITHOUT_NUMBER.get(cell.ending, "none")
@@ -40,7 +41,7 @@ def short(cell: Cell) -> str:
 def long(cell: Cell) -> str:
     """The same with intervals, and what is missing of that of METG."""
     if cell.metg.value is None:
-        points = (f"{efficiency(one)} at {quantity.seconds(one.asked, 2)}" for one in asked(cell))
+        points = (f"{efficiency(cell, one)} at {quantity.seconds(one.asked, 2)}" for one in asked(cell))
         return "; ".join(points) or short(cell)
     return quantity.interval(cell.metg) + missing(cell.metg)
 
@@ -80,10 +81,16 @@ def at_task_times(cell: Cell) -> list[dict[str, float | None]]:
     ]
 
 
-def efficiency(point: CurvePoint | None, interval: bool = True) -> str:
-    """That at a task time; one without an interval is not known."""
+def all_start(cell: Cell) -> bool:
+    """Whether its runs were mostly start and end, so that their efficiencies mean nothing."""
+    return any(one.code == "start_dominates" for one in cell.warnings)
+
+
+def efficiency(cell: Cell, point: CurvePoint | None, interval: bool = True) -> str:
+    """That at a task time; of one round it has no interval."""
     if point is None:
-        return "not measured"
-    if point.share.low is None and point.share.high is None:
-        return "not known"
-    return quantity.percent_interval(point.share.up_to(1.0) if interval else Interval(point.efficiency))
+        return "failed" if cell.ending is Ending.FAILED else "not measured"
+    share = point.share.up_to(1.0)
+    if share.low is None and share.high is None:
+        return "not known" if all_start(cell) else quantity.about_percent(share)
+    return quantity.percent_interval(share) if interval else quantity.percent(share.value)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 
-from taskgrain.estimate.advice import efficiency_at, level_of, needed, verdict_of
+from taskgrain.estimate.advice import Level, efficiency_at, in_order, level_of, needed, verdict_of
 from taskgrain.words.interval import Interval
 
 OVERHEAD = 5e-6
@@ -101,7 +102,31 @@ def test_where_a_verdict_is_not_known_the_margin_does_not_decide_it(needs: Inter
     noisy = {work: Interval(one.value, 0.2, 1.0) for work, one in CURVE.items()}
     found = level_of(noisy, 16e-6, 0.5, needs)
     assert found.verdict == "unknown" and found.margin.contains(1.0)
-    assert found.margin.value == 16e-6 / needs.number
+    # The efficiency is above the level, so that a margin below 1 would contradict it.
+    assert found.margin.value == (16e-6 / needs.number if needs.number < 16e-6 else None)
+
+
+def test_one_run_has_a_value_and_no_bounds() -> None:
+    rough = {work: Interval(one.value) for work, one in CURVE.items()}
+    assert efficiency_at(rough, 16e-6).found == Interval(16 / 21)
+    between = efficiency_at(rough, 11e-6)
+    assert between.how == "between" and between.found == Interval(pytest.approx(11 / 16))
+    assert efficiency_at(rough, 1e-3).found == efficiency_at(rough, 1e-6).found == Interval()
+    assert needed(rough, 0.5) == Interval(pytest.approx(OVERHEAD, rel=0.01))
+    assert needed(rough, 0.2) == Interval()
+    one = level_of(rough, 16e-6, 0.5)
+    assert one.verdict == "unknown" and one.margin == Interval(pytest.approx(3.2, rel=0.01))
+    mixed = rough | {work: CURVE[work] for work in (4e-6, 8e-6)}
+    assert needed(mixed, 0.5).known, "what was measured in several rounds counts"
+
+
+def test_a_higher_level_never_needs_less() -> None:
+    half, most = (
+        Level(0.5, "yes", Interval(5e-6), Interval(4.0)),
+        Level(0.9, "no", Interval(4e-6), Interval(5.0)),
+    )
+    assert in_order([half, most]) == (half, Level(0.9, "no", Interval(), Interval()))
+    assert in_order([half, replace(most, needed=Interval(6e-6))])[1].needed == Interval(6e-6)
 
 
 def test_a_search_knows_the_needed_work_better() -> None:

@@ -17,12 +17,18 @@ def said(*answers: Answer) -> list[str]:
 
 
 def test_systems_are_said_by_the_highest_efficiency_that_is_sure() -> None:
-    first, second, third, fourth, fifth = said(
+    choice, first, second, third, fourth, fifth = said(
         found("quick", 0.5e-6),
         found("good", 3e-6),
         found("fair", 8e-6),
         found("wide", 5.5e-6, scatter=0.1),
         found("slow", 30e-6),
+    )
+    assert choice.startswith(
+        "quick takes the least time of 5 systems. If you use another now, it saves this share"
+    )
+    assert choice.endswith(
+        "share of your time: slow 59.0 % (58.4 – 59.6), 2 others less, good 11 % (10 – 12) at least."
     )
     assert first == "Tasks of 20 µs reach 90 % with quick."
     assert second == "Tasks of 20 µs reach 80 %, but not 90 %, with good."
@@ -67,9 +73,30 @@ def test_a_margin_is_as_sure_as_its_bounds() -> None:
     assert advice_words.efficiency(Efficiency("unknown")) == "not known"
 
 
-def test_bounds_come_last_and_are_marked() -> None:
-    limit, mpi = found("limit", 1e-7), found("mpi", 1e-7)
+def test_nobody_is_told_to_choose_a_bound() -> None:
+    limit, mpi = found("limit", 1e-7), found("mpi", 1e-6)
     assert limit.curve
     bound = replace(limit, curve=replace(limit.curve, bound=True))
-    (first, *_) = said(bound, mpi)
-    assert first.endswith("with mpi and limit (bound).")
+    first, last = said(bound, mpi)
+    assert first == "Tasks of 20 µs reach 90 % with mpi."
+    assert last.startswith("Nobody can choose a bound, which shows what could be reached: limit (bound) 99")
+
+
+def test_one_round_is_an_answer() -> None:
+    mpi, tbb = (once(found(name, overhead)) for name, overhead in (("mpi", 1e-6), ("tbb", 5e-6)))
+    choice, rough, more = said(mpi, replace(tbb, measured_now=True))
+    assert choice == "mpi seems to take the least time of 2 systems; more rounds tell how sure that is."
+    assert rough.startswith("Tasks of 20 µs reach about 95 % with mpi and about 80 % with tbb, by one round")
+    assert more.endswith("A larger --budget makes this surer.")
+    assert advice_words.level(tbb.levels[0]) == "about 4.0 ×"
+
+
+def once(one: Answer) -> Answer:
+    assert one.curve
+    points = {work: Interval(found.value) for work, found in one.curve.points.items()}
+    return answer(QUESTION, one.system, replace(one.curve, points=points, unfinished=True))
+
+
+def test_systems_that_tie_are_not_told_apart() -> None:
+    first, *_ = said(found("mpi", 1e-6), found("tbb", 1.1e-6))
+    assert first == "No difference in time between mpi and tbb is shown."

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import random
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,6 +13,7 @@ from simulated_system import Noise, SimulatedSystem, constant, drive
 from taskgrain.measure import advise
 from taskgrain.measure.experiments.experiment import CellSettings
 from taskgrain.results.curves import Curve
+from taskgrain.results.lines import RunLine
 from taskgrain.study.settings import Settings
 from taskgrain.study.workload import Workload
 from taskgrain.words.interval import Interval
@@ -64,6 +67,10 @@ def test_what_is_missing_is_measured_at_the_task_time_and_around_it() -> None:
         "far": advise.answer(QUESTION, "far", replace(curve(), points={5e-6: curve().points[5e-6]})),
     }
     assert advise.missing(answers) == ["tbb", "far"]
+    once = replace(curve(), points={20e-6: Interval(0.8)})
+    assert advise.missing({"mpi": advise.answer(QUESTION, "mpi", once)}) == ["mpi"], (
+        "one run is an answer to mend"
+    )
     assert advise.task_times(20e-6) == pytest.approx([2.5e-6, 5e-6, 10e-6, 20e-6, 40e-6, 80e-6])
     assert max(advise.task_times(100e-6)) == 200e-6
     assert max(advise.task_times(1e-3)) == 1e-3
@@ -71,6 +78,55 @@ def test_what_is_missing_is_measured_at_the_task_time_and_around_it() -> None:
     assert (study.systems, study.workloads) == (("tbb",), (WORKLOAD,))
     assert study.settings.task_seconds == pytest.approx(advise.task_times(20e-6))
     assert (study.settings.budget, study.settings.steps, study.settings.isa) == (9.0, 50, "portable")
+
+
+def answered(system: str, overhead: float, **changes: object) -> advise.Answer:
+    return advise.answer(QUESTION, system, replace(curve(overhead, system), **changes))  # type: ignore[arg-type]
+
+
+def test_what_the_best_saves_is_a_share_of_the_time_of_the_others() -> None:
+    limit, best, slow = answered("limit", 0.1e-6, bound=True), answered("mpi", 1e-6), answered("tbb", 20e-6)
+    near, unknown = answered("ptg", 1.1e-6), answered("ray", 1e-6, points={1e-6: Interval(0.3, 0.2, 0.4)})
+    found = advise.choice([limit, slow, best, near, unknown])
+    assert found and found.best is best and set(found.saved) == {"tbb", "ptg"} and found.bounded == (unknown,)
+    assert list(found.sure) == ["tbb"]
+    assert found.saved["tbb"].value == pytest.approx(1 - 21 / 40) and found.saved["tbb"].known
+    assert advise.choice([limit, best]) is None, "a bound is no choice"
+
+
+def test_one_core_of_two_is_half_of_the_time() -> None:
+    half, both = answered("half", 0.0, occupied=1), answered("both", 5e-6, occupied=2)
+    found = advise.choice([half, both])
+    assert found and found.best is both
+    assert found.saved["half"].value == pytest.approx(1 - 0.5 / 0.8)
+
+
+def test_two_of_common_rounds_are_compared_within_them(tmp_path: Path) -> None:
+    """The reference moved by a half from round to round, and hit both alike."""
+    dice, runs = random.Random(1), {"mpi": [], "tbb": []}  # type: ignore[var-annotated]
+    for number in range(8):
+        peak = 1e9 * math.exp(dice.gauss(0.0, 0.4))
+        for name, efficiency in (("mpi", 0.8), ("tbb", 0.6)):
+            seconds = 2e4 * 100 / (efficiency * 1e9 * 2) * math.exp(dice.gauss(0.0, 0.01))
+            line = RunLine(
+                cell=name, phase="measure", round=number, iterations=100, steps=25, seconds=(seconds,)
+            )
+            known = {"tasks": 100, "cores": 2, "work": 2e6, "reference_before": (peak, peak)}
+            runs[name].append(replace(line, **known, reference_after=(peak, peak)))
+    wide = {20e-6: Interval(0.8, 0.4, 1.0)}
+    both = [
+        answered(name, 0.0, points=wide, sizes={20e-6: 100.0}, runs=tuple(some), folder=tmp_path)
+        for name, some in runs.items()
+    ]
+    both[1] = replace(both[1], efficiency=replace(both[1].efficiency, found=Interval(0.6, 0.3, 0.9)))
+    found = advise.choice(both)
+    assert found and found.best is both[0] and list(found.sure) == ["tbb"]
+    assert found.saved["tbb"].value == pytest.approx(0.25, abs=0.02) and found.saved["tbb"].low > 0.2  # type: ignore[operator]
+    apart = [
+        replace(one, curve=replace(one.curve, folder=tmp_path / one.system)) for one in both if one.curve
+    ]
+    alone = advise.choice(apart)
+    assert alone and not alone.sure
 
 
 def test_verdicts_of_one_efficiency_are_those_of_the_answer() -> None:
@@ -93,7 +149,7 @@ def test_rounds_go_on_until_it_is_known_which_levels_are_reached() -> None:
     near, far, still = made(settings), made(settings), made(settings)
     drive(near, system(0.82), most_runs=3000)
     drive(far, system(0.65), most_runs=3000)
-    assert far.done and far.rounds < 16 < near.rounds
+    assert far.done and far.rounds < 20 < near.rounds
     level = system(0.8)
     drive(still, level, most_runs=300)
     assert not still.done and still.interval_width() < 0.1

@@ -55,12 +55,17 @@ def test_a_correlated_curve_has_wider_intervals(tmp_path: Path) -> None:
         assert other.low / other.number == pytest.approx((one.low / one.number) ** 2)
 
 
-def test_a_size_without_an_interval_is_no_point(tmp_path: Path) -> None:
+def test_a_size_of_one_run_has_a_value_alone(tmp_path: Path) -> None:
     line = ended()
     first, *others = line["curve"]  # type: ignore[misc]
-    bare = first | {"efficiency_low": None}
-    (found,) = curves.read(folder(tmp_path, line | {"curve": [bare, first | {"granularity": None}, *others]}))
-    assert len(found.points) == len(others)
+    bare = first | {"efficiency_low": None, "efficiency_high": None}
+    curve = [bare, first | {"granularity": None}, *others]
+    (found,) = curves.read(folder(tmp_path / "r", line | {"curve": curve}))
+    assert len(found.points) == 1 + len(others) == len(found.sizes)
+    assert found.points[min(found.points)] == Interval(first["efficiency"])
+    said = line | {"curve": curve, "warnings": [{"code": "start_dominates", "start": 1.0, "share": 0.9}]}
+    (mostly_start,) = curves.read(folder(tmp_path / "s", said))
+    assert not mostly_start.points
 
 
 def test_a_cell_that_has_not_ended_has_no_curve(tmp_path: Path) -> None:

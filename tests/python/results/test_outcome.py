@@ -9,6 +9,7 @@ from report_cells import cell, measured, point
 
 from taskgrain.results import outcome
 from taskgrain.words.interval import Interval
+from taskgrain.words.warnings import Notice
 
 
 @pytest.mark.parametrize(
@@ -51,7 +52,9 @@ def test_the_efficiency_at_task_times_stands_for_a_metg() -> None:
     assert outcome.short(one) == "50 % at 20 µs and 1 more"
     assert outcome.long(one) == "50 % (45 – 55) at 20 µs; 80 % (72 – 88) at 40 µs"
     unsure = replace(asked, efficiency_low=None, efficiency_high=None)
-    assert outcome.short(cell(ending="at", curve=(unsure,))) == "not known at 20 µs"
+    assert outcome.short(cell(ending="at", curve=(unsure,))) == "about 50 % at 20 µs"
+    mostly_start = cell(ending="at", curve=(unsure,), warnings=(Notice("start_dominates"),))
+    assert outcome.short(mostly_start) == "not known at 20 µs"
 
 
 def test_task_times_for_programs_have_the_work_of_a_task_alone() -> None:

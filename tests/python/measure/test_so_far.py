@@ -1,0 +1,57 @@
+"""What is known of task times at any moment of a measurement: on the way, and where the budget ends it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from killable_study import lines
+from simulated_world import World, measure
+
+from taskgrain.measure import advise
+from taskgrain.measure.advice_words import sentences
+from taskgrain.results import curves
+from taskgrain.study.settings import Settings
+
+WORK = 20e-6
+TABLE = {"patterns": ["nearest"], "widths": [4]}
+
+
+def measured(folder: Path, world: World, budget: float) -> None:
+    at = ",".join(f"{1e6 * one:g}us" for one in advise.task_times(WORK))
+    settings = Settings(cores=2, budget=budget, experiment="at", at=at, precision=0.1, max_rounds=10_000)
+    measure(folder, world, settings, TABLE, experiment=advise.until_known(WORK))
+
+
+@pytest.mark.parametrize("budget", [0.11, 0.15, 0.2, 0.5, 1.0])
+def test_from_the_first_round_on_there_is_an_answer_for_each_system(tmp_path: Path, budget: float) -> None:
+    world = World()
+    world.bounds = {"fast"}
+    measured(tmp_path, world, budget)
+    assert world.notes and world.notes[0] == (
+        "after 1 round, tasks of 20 µs reach about 80 % with slow, about 95 % with fast (bound); more rounds "
+        "make this surer"
+    )
+    assert len(world.notes) == len(set(world.notes)) <= 2
+    found = {one.system: one for one in curves.read(tmp_path)}
+    answers = [
+        advise.answer(advise.Question(WORK, one.workload, 2), name, one) for name, one in found.items()
+    ]
+    assert {one.system: round(one.efficiency.found.number, 2) for one in answers} == {
+        "fast": 0.95,
+        "slow": 0.8,
+    }
+    said = " ".join(sentences(advise.Question(WORK, found["slow"].workload, 2), answers))
+    assert "Nothing is known" not in said and "not known" not in said
+
+
+def test_the_time_that_was_asked_about_comes_first_and_bounds_come_last(tmp_path: Path) -> None:
+    world = World()
+    world.bounds = {"fast"}
+    measured(tmp_path, world, 1.0)
+    runs = [line for line in lines(tmp_path, "run") if line["phase"] == "measure"]
+    first = [line for line in runs if line["round"] < 6]
+    assert {line["iterations"] for line in first} == {round(WORK / 64e-9)}
+    assert len({line["iterations"] for line in runs}) == len(advise.task_times(WORK))
+    systems = [line["cell"].partition("/")[0] for line in first]
+    assert systems == ["slow", "fast"] * 6
