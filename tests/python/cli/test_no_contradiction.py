@@ -1,0 +1,110 @@
+"""No table and no answer contradicts itself, whatever results it is of: stored ones, and noisy ones.
+
+To try other folders, name them in TASKGRAIN_TEST_RESULTS, with colons between them.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from itertools import pairwise
+from pathlib import Path
+
+import noisy_results
+import pytest
+
+from taskgrain.measure.advice_words import efficiency, level, saved, sentences
+from taskgrain.measure.advise import Answer, Question, answer, choice
+from taskgrain.report import data, matrix
+from taskgrain.results import curves, ranking
+from taskgrain.results.cell import Cell
+from taskgrain.results.columns import times_the_best, to_best
+
+STORED = Path(__file__).parents[3] / "docs/results"
+OTHERS = [Path(one) for one in os.environ.get("TASKGRAIN_TEST_RESULTS", "").split(":") if one]
+QUICK = ("2026-11-27-default", "2026-11-24-rate", "2026-11-26-h200")
+FOLDERS = [
+    pytest.param(one, marks=() if one.name in QUICK or one in OTHERS else pytest.mark.deep, id=one.name)
+    for one in [*sorted(STORED.glob("2*")), *OTHERS]
+]
+TIMES = [10.0**power * step for power in range(-8, -2) for step in (1.0, 3.0)]
+"""Of tasks, in seconds."""
+
+
+@pytest.fixture(params=[*FOLDERS, None])
+def folder(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    if request.param is None:
+        return noisy_results.folder(tmp_path / "noisy")
+    assert isinstance(request.param, Path)
+    return request.param
+
+
+def first(text: str) -> float | None:
+    """The number that a cell of a table begins with, if there is one."""
+    found = re.match(r"[=?] ?([\d.]+)|([\d.]+)(?: \(| ×)", text.replace(" ", ""))
+    return float(found[1] or found[2]) if found else None
+
+
+def test_nothing_is_smaller_than_the_best(folder: Path) -> None:
+    results = data.read(folder)
+    for here in ranking.by_workload(results.cells).values():
+        contest = ranking.contest(here)
+        for one in contest:
+            agrees(one)
+    for entry in matrix.of(results).entries:
+        if entry.place in ("best", "tie", "behind"):
+            number = first(entry.text)
+            assert number is None or number >= 1.0, (entry.cell.name, entry.text)
+
+
+def agrees(cell: Cell) -> None:
+    ratio, best = to_best(cell), cell.best
+    if ratio is None or best is None:
+        return
+    if cell is best:
+        assert (ratio.value, times_the_best(cell)) == (1.0, "best")
+        return
+    number = first(times_the_best(cell))
+    assert number is None or number >= 1.0, (cell.name, times_the_best(cell))
+    if ratio.value is not None:
+        assert cell.metg.value is not None and best.metg.value is not None
+        assert cell.metg.value >= best.metg.value
+    if ratio.low is not None and ratio.low > 1.0 and cell.metg.value and best.metg.value:
+        assert cell.metg.value > best.metg.value
+
+
+def test_an_answer_agrees_with_itself(folder: Path) -> None:
+    every = curves.read(folder)
+    for workload in list(dict.fromkeys(one.workload for one in every))[:2]:
+        here = [one for one in every if one.workload == workload]
+        for work in TIMES:
+            question = Question(work, workload, here[0].cores or 0)
+            coherent(question, [answer(question, one.system, one) for one in here])
+
+
+def coherent(question: Question, answers: list[Answer]) -> None:
+    for one in answers:
+        found, levels = one.efficiency.found, one.levels
+        for each in levels:
+            margin, text = each.margin, level(each)
+            if margin.value is not None and found.value is not None:
+                assert (margin.value >= 1.0) == (found.value >= each.level), (one.system, text)
+            if each.verdict == "yes":
+                assert margin.ends[1] >= 1.0 and (margin.value or 1.0) >= 1.0 and text.startswith("yes")
+            if each.verdict == "no":
+                assert margin.ends[0] <= 1.0 and (margin.value or 1.0) <= 1.0 and text.startswith("no, ")
+        rank = {"yes": 0, "unknown": 1, "no": 2}
+        assert [rank[each.verdict] for each in levels] == sorted(rank[each.verdict] for each in levels)
+        known = [each.needed.value for each in levels if each.needed.value is not None]
+        assert all(lower <= higher for lower, higher in pairwise(known)), one.system
+        assert efficiency(one.efficiency)
+    bounds = {one.name for one in answers if one.curve and one.curve.bound}
+    for said in sentences(question, answers):
+        assert said.startswith("Nobody can choose") or not any(name in said for name in bounds), said
+    if found := choice(answers):
+        assert found.best.name not in bounds and saved(found.best, found) == "best"
+        for one in answers:
+            if one.system in found.saved:
+                share = found.saved[one.system]
+                assert share.value is None or 0.0 <= share.value < 1.0
+                assert one.speed <= found.best.speed
