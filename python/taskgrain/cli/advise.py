@@ -258,7 +258,7 @@ def _measured(
             experiment=advice.until_known(question.work),
         )
         interrupted = measured.interrupted
-        found = curves.read(folder)
+        found = curves.read(folder, interrupted=bool(interrupted))
         problems |= {one.cell.partition("/")[0]: f"{one.kind_of}: {one.message}" for one in measured.failures}
         # The answer is for the time that was asked for, whatever exactly was measured.
         said = [(cell.name, one) for cell in measured.cells for one in cell.warnings]

@@ -79,23 +79,33 @@ class Curve:
         return self.metg.times(level)
 
 
-def read(folder: Path) -> list[Curve]:
-    """The curves of a folder, the last of each cell. Raises `UsageError` if it is no results folder."""
-    return opened(folder)[0]
+def read(folder: Path, *, interrupted: bool = False) -> list[Curve]:
+    """The curves of a folder, the last of each cell; of cells that were `interrupted`, too, if they are asked
+    for. Raises `UsageError` if it is no results folder."""
+    return opened(folder, interrupted=interrupted)[0]
 
 
-def opened(folder: Path) -> tuple[list[Curve], list[str]]:
+def opened(folder: Path, *, interrupted: bool = False) -> tuple[list[Curve], list[str]]:
     """The same, and what is odd about the folder, in words."""
     contents, study = reader.read(folder), reader.study(folder)
     facts, odd = reader.machine(folder)
-    found = (of(cell, folder, facts, study.table) for cell in cells(contents.shown).values())
+    every = cells(contents.shown).values()
+    found = (of(cell, folder, facts, study.table, interrupted=interrupted) for cell in every)
     return [one for one in found if one], reader.warnings(contents, study, odd)
 
 
-def of(cell: Cell, folder: Path, machine: Mapping[str, Any], study: Mapping[str, Any]) -> Curve | None:
-    """The curve of a cell that has ended; `machine` and `study` are the tables of these names."""
+def of(
+    cell: Cell,
+    folder: Path,
+    machine: Mapping[str, Any],
+    study: Mapping[str, Any],
+    *,
+    interrupted: bool = False,
+) -> Curve | None:
+    """The curve of a cell that has ended, or was `interrupted`; `machine` and `study` are the tables of these
+    names."""
     started, line = cell.started, cell.result
-    if started is None or line is None or not started.system or not cell.ending.final:
+    if started is None or line is None or not started.system or not (cell.ending.final or interrupted):
         return None
     cpu, cores = machine.get("cpu"), study.get("cores")
     asked = started.workload.get("cores") or len(cell.session.cores)
@@ -116,7 +126,7 @@ def of(cell: Cell, folder: Path, machine: Mapping[str, Any], study: Mapping[str,
         cell.cores,
         cell.bound,
         cell.simulated,
-        cell.ending is Ending.BUDGET,
+        cell.ending in (Ending.BUDGET, Ending.UNFINISHED),
         {work: size for work, _, size in points},
         tuple(cell.runs),
     )

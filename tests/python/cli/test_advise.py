@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from command_line import Command
 
 from taskgrain.cli.advise import with_defaults
+from taskgrain.measure.record import CellState
 
 ASKED = ("advise", "--at", "20us", "--neighbours", "5", "--output-bytes", "4K")
 
@@ -81,6 +83,20 @@ def test_an_interruption_is_no_end_of_the_budget(
     assert ended.err == "taskgrain: interrupted; nothing is kept without --output\n"
     kept = taskgrain(*words, "-o", tmp_path / "kept")
     assert kept.err == "taskgrain: interrupted; the same command goes on from here\n"
+
+
+def test_an_interruption_leaves_the_answer_of_the_first_round(
+    taskgrain: Command, systems: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(_: object, group: Sequence[CellState]) -> Iterator[str]:
+        if group[0].experiment.rounds and not group[0].experiment.preparing:
+            raise KeyboardInterrupt
+        return iter(())
+
+    monkeypatch.setattr("taskgrain.measure.so_far.SoFar.sentences", interrupted)
+    ended = taskgrain(*ASKED, "--systems", systems, "--measure", "-q")
+    assert ended.code == 130
+    assert "Tasks of 20 µs reach about 95 % with fast (simulated), by one round" in ended.out
 
 
 def test_a_failure_is_no_answer(taskgrain: Command, systems: Path) -> None:
