@@ -180,6 +180,11 @@ class Graph {
   std::int64_t dependence_sets() const noexcept;
   std::int64_t dependence_set(std::int64_t step) const noexcept;
 
+  /// After so many steps the shape repeats after each `dependence_sets()` steps.
+  std::int64_t ramp() const noexcept;
+  /// Whether a graph of another number of steps has another shape.
+  bool whole() const noexcept;
+
   /// Number of tasks; O(1) where all points exist at all steps, else O(steps).
   std::int64_t tasks() const noexcept;
 

@@ -17,7 +17,10 @@ struct Pattern {
   std::string_view also_called = {};
   /// The points that exist at a step of the graph; null: all of them.
   Interval (*points)(const Graph&, std::int64_t step) = nullptr;
-  /// Number of dependence sets; null: one.
+  /// Steps after which the shape is steady: from there on, points and dependences repeat after a period. Null: one, as
+  /// the first step depends on nothing.
+  std::int64_t (*ramp)(const Graph&) = nullptr;
+  /// The period: after so many steps points and dependences repeat. It is the number of dependence sets. Null: one.
   std::int64_t (*sets)(const Graph&) = nullptr;
   /// The dependence set of a step; null: step mod sets.
   std::int64_t (*set)(const Graph&, std::int64_t step) = nullptr;
@@ -34,6 +37,8 @@ struct Pattern {
   bool spreads = false;
   /// Dimensions of the box into which the width is folded.
   int dimensions = 1;
+  /// The shape depends on the number of steps, so that runs of different steps are different graphs.
+  bool whole = false;
   /// The user names a file, which says everything, steps and width included.
   bool from_file = false;
 };

@@ -52,6 +52,14 @@ class Run:
     def deps(self, graph: int, step: int, point: int, /) -> list[int]: ...
     def reverse_deps(self, graph: int, step: int, point: int, /) -> list[int]: ...
     def stats(self, graph: int = 0, nodes: int = 1) -> dict[str, int]: ...
+    def shape(self, graph: int = 0) -> dict[str, Any]:
+        """How the shape of a graph depends on its steps: after `ramp` steps, points and dependences repeat
+        every `period` steps; if it is `whole`, other steps make another shape."""
+
+    def bound(self, cores: int) -> dict[str, Any]:
+        """What all graphs together allow on so many cores: `tasks`, `critical_path`, `narrowest` and `widest`
+        step in tasks, `narrow_steps` with fewer tasks than cores, and the least `time`, counted in tasks."""
+
     def execute_point(
         self, worker: int, graph: int, step: int, point: int, output: Buffer, inputs: Sequence[Buffer]
     ) -> None:

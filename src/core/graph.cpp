@@ -87,6 +87,10 @@ std::int64_t Graph::dependence_set(std::int64_t step) const noexcept {
   return pattern_->set == nullptr ? step % pattern_->sets(*this) : pattern_->set(*this, step);
 }
 
+std::int64_t Graph::ramp() const noexcept { return pattern_->ramp == nullptr ? 1 : pattern_->ramp(*this); }
+
+bool Graph::whole() const noexcept { return pattern_->whole; }
+
 std::int64_t Graph::tasks() const noexcept {
   if (points_ == nullptr) return spec_.steps * spec_.width;
   std::int64_t sum = 0;

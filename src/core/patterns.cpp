@@ -14,6 +14,8 @@ using I = std::int64_t;
 constexpr I ceil_div(I a, I b) noexcept { return a / b + (a % b > 0 ? 1 : 0); }
 I period(const Graph& g) noexcept { return g.spec().period; }
 Interval all(const Graph& g) noexcept { return {0, g.width() - 1}; }
+/// ⌈log2 W⌉
+I log2_of_width(const Graph& g) noexcept { return std::bit_width(static_cast<std::uint64_t>(g.width() - 1)); }
 
 /// A pattern whose dependences are one interval.
 template <auto interval>
@@ -53,18 +55,20 @@ constexpr auto periodic = [](const Graph& g, I, I i, I k) -> Interval {
   return k == 0 ? Interval{i - 1, i + 1} : no_points;
 };
 
-// dom: a sweep enters at one corner and leaves at the opposite one.
+// dom: a sweep enters at one corner and leaves at the opposite one. Its end mirrors its ramp.
+I dom_ramp(const Graph& g) { return g.width(); }
 Interval dom_points(const Graph& g, I t) {
   const I first = std::max<I>(0, t + g.width() - g.steps());
   return {first, first + std::min({g.width(), t + 1, g.steps() - t}) - 1};
 }
 
+I tree_ramp(const Graph& g) { return std::max<I>(1, log2_of_width(g)); }
 Interval tree_points(const Graph& g, I t) { return {0, (t < 62 ? std::min(g.width(), I{1} << t) : g.width()) - 1}; }
 constexpr auto tree = [](const Graph&, I, I i) { return Interval{i / 2, i / 2}; };
 constexpr auto tree_reverse = [](const Graph&, I, I i) { return Interval{2 * i, 2 * i + 1}; };
 
 // fft: ⌈log2 W⌉ sets; a width of one has none, and one set {i} stands in for it. D is its own reverse.
-I fft_sets(const Graph& g) { return std::max<I>(1, std::bit_width(static_cast<std::uint64_t>(g.width() - 1))); }
+I fft_sets(const Graph& g) { return std::max<I>(1, log2_of_width(g)); }
 I fft_set(const Graph& g, I t) { return (t + fft_sets(g) - 1) % fft_sets(g); }
 constexpr auto fft = [](const Graph& g, I t, I i, I k) -> Interval {
   const I j = i + (k - 1) * (I{1} << fft_set(g, t));
@@ -184,15 +188,15 @@ constexpr auto stencil_3d = [](const Graph& g, I, I i, I k) -> Interval {
 
 // v_cycle: level l has ⌈W/2^l⌉ points; the steps go down from level 0 to the level of one point and up again. A coarse
 // point needs the three fine points around it (restriction), a fine one the coarse points beside it (prolongation).
-I v_depth(const Graph& g) { return std::bit_width(static_cast<std::uint64_t>(g.width() - 1)); }
-I v_sets(const Graph& g) { return std::max<I>(1, 2 * v_depth(g)); }
+// The first cycle is the ramp: its widest step depends on nothing.
+I v_sets(const Graph& g) { return std::max<I>(1, 2 * log2_of_width(g)); }
 Interval v_points(const Graph& g, I t) {
-  const I phase = t % v_sets(g), level = std::min(phase, 2 * v_depth(g) - phase);
+  const I phase = t % v_sets(g), level = std::min(phase, 2 * log2_of_width(g) - phase);
   return {0, (g.width() - 1) >> level};
 }
 bool v_goes_down(const Graph& g, I t) {
   const I phase = t % v_sets(g);
-  return 0 < phase && phase <= v_depth(g);
+  return 0 < phase && phase <= log2_of_width(g);
 }
 constexpr auto finer = [](I i) { return Interval{2 * i - 1, 2 * i + 1}; };
 constexpr auto coarser = [](I i) { return Interval{i / 2, (i + 1) / 2}; };
@@ -226,10 +230,13 @@ constexpr Pattern table[] = {
     {.name = "dom",
      .also_called = "wavefront, sweep, pipeline, Gauss-Seidel, dynamic programming",
      .points = dom_points,
-     .window = window<-1, 0>},
+     .ramp = dom_ramp,
+     .window = window<-1, 0>,
+     .whole = true},
     {.name = "tree",
      .also_called = "broadcast, binary tree, divide and conquer",
      .points = tree_points,
+     .ramp = tree_ramp,
      .deps = one<tree>,
      .reverse_deps = one<tree_reverse>},
     {.name = "fft",
@@ -287,6 +294,7 @@ constexpr Pattern table[] = {
     {.name = "v_cycle",
      .also_called = "multigrid, reduction",
      .points = v_points,
+     .ramp = v_sets,
      .sets = v_sets,
      .deps = one<v_cycle>,
      .reverse_deps = one<v_cycle_reverse>},
@@ -299,9 +307,11 @@ constexpr Pattern table[] = {
     {.name = "dag",
      .also_called = "workflow, task graph, file",
      .points = dag_points,
+     .ramp = dag_sets,
      .sets = dag_sets,
      .deps = dag_deps,
      .reverse_deps = dag_reverse_deps,
+     .whole = true,
      .from_file = true},
 };
 

@@ -18,6 +18,7 @@
 #include "../driver/protocol.hpp"
 #include "../driver/waiting.hpp"
 #include "taskgrain/binding.hpp"
+#include "taskgrain/bound.hpp"
 #include "taskgrain/error.hpp"
 #include "taskgrain/fields.hpp"
 #include "taskgrain/kernel_entry.hpp"
@@ -187,6 +188,29 @@ class Run {
     return dict;
   }
 
+  /// How the shape of a graph depends on its steps.
+  nb::dict shape(std::size_t g) const {
+    const Graph& of = graph(g);
+    nb::dict dict;
+    dict["ramp"] = of.ramp();
+    dict["period"] = of.dependence_sets();
+    dict["whole"] = of.whole();
+    return dict;
+  }
+
+  nb::dict bound(std::int64_t cores) const {
+    if (cores < 1) throw InvalidSpec("cores", std::to_string(cores), "1 or more");
+    const Bound found = bound_of(execution_.graphs(), cores);
+    nb::dict dict;
+    dict["tasks"] = found.tasks;
+    dict["critical_path"] = found.critical_path;
+    dict["narrowest"] = found.narrowest;
+    dict["widest"] = found.widest;
+    dict["narrow_steps"] = found.narrow_steps;
+    dict["time"] = found.time;
+    return dict;
+  }
+
   void clear() {
     execution_.clear();
     others_ = {};
@@ -346,6 +370,8 @@ NB_MODULE(_core, m) {
       .def("reverse_deps", [](const Run& r, std::size_t g, std::int64_t t,
                               std::int64_t i) { return list(r.graph(g).reverse_deps(t, i)); })
       .def("stats", &Run::stats, nb::arg("graph") = 0, nb::arg("nodes") = 1)
+      .def("shape", &Run::shape, nb::arg("graph") = 0)
+      .def("bound", &Run::bound, nb::arg("cores"))
       .def("execute_point", &Run::execute_point, nb::arg("worker"), nb::arg("graph"), nb::arg("step"), nb::arg("point"),
            nb::arg("output"), nb::arg("inputs"))
       .def("execute", &Run::execute, nb::arg("worker"), nb::arg("graph"), nb::arg("step"), nb::arg("point"),

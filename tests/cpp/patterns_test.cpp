@@ -4,10 +4,12 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <map>
 
 #include "definition.hpp"
 #include "specs.hpp"
+#include "taskgrain/bound.hpp"
 #include "taskgrain/error.hpp"
 
 namespace taskgrain {
@@ -109,6 +111,81 @@ TEST_P(Patterns, StepsOfOneSetHaveEqualDependencesWherePointsExist) {
       }
     }
   });
+}
+
+/// Whether step a and the one after a period have the same points, with the same dependences.
+bool repeats(const Graph& graph, std::int64_t a) {
+  const std::int64_t b = a + graph.dependence_sets();
+  const Interval points = graph.points(a);
+  if (!(points == graph.points(b))) return false;
+  for (std::int64_t i = points.first; i <= points.last; ++i)
+    if (points_of(graph.deps(a, i)) != points_of(graph.deps(b, i))) return false;
+  return true;
+}
+
+TEST_P(Patterns, TheShapeRepeatsAfterTheRampAndNotBefore) {
+  for_graphs(GetParam(), [](const Graph& graph) {
+    const std::int64_t end = graph.steps() - graph.dependence_sets();
+    if (graph.whole()) return;  // it need never repeat
+    ASSERT_GE(graph.ramp(), 1);
+    for (std::int64_t step = graph.ramp(); step < end; ++step) ASSERT_TRUE(repeats(graph, step)) << "step " << step;
+    const std::int64_t last = graph.ramp() - 1;
+    if (graph.ramp() > graph.dependence_sets() && last < end) {
+      ASSERT_FALSE(repeats(graph, last));
+    }
+  });
+}
+
+TEST_P(Patterns, OnlyAWholeGraphChangesWithItsSteps) {
+  for_graphs(GetParam(), [](const Graph& graph) {
+    if (!has_formula(GetParam())) return;
+    GraphSpec spec = graph.spec();
+    ++spec.steps;
+    const Graph longer(spec, graph.index());
+    for_tasks(graph, [&](std::int64_t step, std::int64_t point) {
+      const bool same =
+          longer.contains(step, point) && points_of(longer.deps(step, point)) == points_of(graph.deps(step, point));
+      ASSERT_TRUE(same || graph.whole()) << "step " << step << ", point " << point;
+    });
+  });
+}
+
+TEST_P(Patterns, TheBoundIsThatOfTheLongestChainsAndOfTheTasksAfterThem) {
+  for_graphs(GetParam(), [](const Graph& graph) {
+    std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t> depth;
+    std::vector<std::int64_t> tasks;
+    for_tasks(graph, [&](std::int64_t step, std::int64_t point) {
+      std::int64_t& own = depth[{step, point}];
+      for (const std::int64_t dep : points_of(graph.deps(step, point))) own = std::max(own, depth[{step - 1, dep}] + 1);
+      tasks.resize(std::max<std::size_t>(tasks.size(), static_cast<std::size_t>(own) + 1));
+      ++tasks[static_cast<std::size_t>(own)];
+    });
+    for (const std::int64_t cores : {1, 2, 3, 64}) {
+      std::int64_t time = 0, deeper = graph.tasks();
+      for (std::int64_t d = 0; d < std::ssize(tasks); deeper -= tasks[static_cast<std::size_t>(d++)])
+        time = std::max(time, d + (deeper + cores - 1) / cores);
+      std::int64_t narrow = 0;
+      for (std::int64_t step = 0; step < graph.steps(); ++step) narrow += graph.points(step).size() < cores ? 1 : 0;
+      const Bound bound = bound_of({&graph, 1}, cores);
+      ASSERT_EQ(bound.tasks, graph.tasks());
+      ASSERT_EQ(bound.critical_path, std::ssize(tasks));
+      ASSERT_EQ(bound.narrow_steps, narrow);
+      ASSERT_EQ(bound.time, time);
+    }
+  });
+}
+
+TEST(Bounds, GraphsThatRunAtOnceFillEachOthersCores) {
+  const std::vector<Graph> two{Graph({.pattern = "dom", .steps = 16, .width = 64}),
+                               Graph({.pattern = "dom", .steps = 16, .width = 64})};
+  const Bound one = bound_of({two.data(), 1}, 64), both = bound_of(two, 64);
+  EXPECT_EQ(one.tasks, 72);
+  EXPECT_EQ(one.critical_path, 16);
+  EXPECT_EQ(one.widest, 8);
+  EXPECT_EQ(one.time, 16);
+  EXPECT_EQ(both.time, 16);
+  EXPECT_EQ(both.tasks, 144);
+  EXPECT_EQ(both.widest, 16);
 }
 
 TEST(PatternTable, FindsEachByItsName) {

@@ -1,0 +1,29 @@
+#pragma once
+
+/// What the shape of graphs allows, whatever system executes them.
+
+#include <cstdint>
+#include <span>
+
+#include "taskgrain/graph.hpp"
+
+namespace taskgrain {
+
+/// Of graphs that run at once. A step is the step of all graphs that have it.
+struct Bound {
+  std::int64_t tasks;
+  /// Tasks of the longest chain.
+  std::int64_t critical_path;
+  /// Tasks of the narrowest step, and of the widest one.
+  std::int64_t narrowest, widest;
+  /// Steps with fewer tasks than there are cores.
+  std::int64_t narrow_steps;
+  /// The least time on these cores, counted in tasks, which are of equal length.
+  std::int64_t time;
+};
+
+/// Costs O(steps) for each graph; a graph from a file, O(dependences).
+/// \pre `graphs` and `cores` are not empty
+Bound bound_of(std::span<const Graph> graphs, std::int64_t cores);
+
+}  // namespace taskgrain
