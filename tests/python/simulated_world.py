@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import math
 import random
 from collections import Counter
@@ -12,6 +13,7 @@ from typing import Any
 
 from killable_study import OVERHEADS
 
+from taskgrain._core import Run
 from taskgrain.drive.answers import DriverError, OutOfTime, Peak, Ready, RunResult
 from taskgrain.drive.system import System
 from taskgrain.machine.busy import Busy
@@ -76,6 +78,10 @@ class World:
         """What a reference tells that reaches `rates`."""
         return rates
 
+    def seconds(self, system: str, graphs: Run, iterations: int, cores: int) -> float:
+        """Of a run on so many quiet cores, without scatter."""
+        return graphs.tasks * (self.overheads[system] + iterations * ITERATION) / cores
+
     def sleep(self, seconds: float) -> None:
         self.now += seconds
 
@@ -130,9 +136,10 @@ class Simulated:
                 self.kill()
             raise DriverError(kind, "cannot", "last words")
         iterations = graph["kernel"]["iterations"]
-        tasks = graph["steps"] * graph["width"]
+        made = Run(json.dumps({"op": "run", "graphs": list(graphs), "validate": "off"}))
+        tasks = made.tasks
         dice = random.Random(f"{self.name} {graph}")
-        base = tasks * (self.world.overheads[self.name] + iterations * ITERATION) / (self.driver.cores or 2)
+        base = self.world.seconds(self.name, made, iterations, self.driver.cores or 2)
         base *= self.world.slowdown(self.world.now)
         seconds = tuple(base * (1.0 + 0.02 * dice.random()) for _ in range(repeats))
         self.world.now += sum(seconds) * self.world.pace + self.world.wait

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -128,5 +129,6 @@ def cell_seconds(
     rounds = settings.min_rounds * (experiment.ROUND_RUNS if free else experiment.ROUND_WORK)
     if settings.slow(run) and not settings.steps:
         rounds += LONGER * len(LONGER_ROUNDS)
-    repeats = 1 if settings.slow(run) else settings.repeats
+    again = max(1.0, math.sqrt(settings.run_seconds / run)) if settings.steps else 1.0
+    repeats = 1 if settings.slow(run) else settings.repeats * again
     return (BRACKET_RUNS + rounds) * run * (repeats + settings.warmup) * _OVERHEAD

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from taskgrain.drive.answers import DriverError
+from taskgrain.drive.system import REFERENCE
 from taskgrain.estimate.metg import Metg
 from taskgrain.machine.topology import notices
 from taskgrain.measure import uneven
@@ -14,6 +15,7 @@ from taskgrain.measure.journal import Journal
 from taskgrain.measure.plan import Plan
 from taskgrain.measure.record import CellState, Record
 from taskgrain.results.lines import CellLine, CrashLine, CurvePoint, FailureLine, MetgLine, Warning
+from taskgrain.study.shape import best_efficiency, bound_of
 from taskgrain.words.endings import Ending
 from taskgrain.words.errors import OutputError, UsageError
 from taskgrain.words.warnings import Notice, notice, read_notice
@@ -36,7 +38,7 @@ class Ends:
             cell=state.cell.name,
             system=state.cell.system,
             workload=state.cell.workload.fields(),
-            steps=settings.steps,
+            steps=state.experiment.settings.steps or 0,
             threshold=settings.threshold,
             cores=self.processors(state),
             bound=system.bound,
@@ -53,6 +55,22 @@ class Ends:
         ready = self._drivers.ready.get(state.driver)
         cores = ready.cores if ready else state.cell.workload.cores_of_all(self._plan.settings.cores)
         return min(cores, self._record.processors(state.kernel) or cores)
+
+    def cannot_reach(self, state: CellState) -> bool:
+        """Tells whether the graph allows no efficiency above the threshold on the cores of the system. If so,
+        its cell ends: no system keeps cores busy for which there are no tasks."""
+        experiment, workload = state.experiment, state.cell.workload
+        if not experiment.NEEDS_THRESHOLD or state.kernel[0] != REFERENCE or state.cut:
+            return False
+        asked = experiment.settings
+        cores, steps = self.processors(state), asked.steps or asked.min_steps
+        most = best_efficiency(workload, steps, cores, longer=not asked.steps)
+        if most > self._plan.settings.threshold:
+            return False
+        bound = bound_of(workload, steps, cores)
+        told = {"most": most, "cores": cores, "chain": bound.critical_path, "tasks": bound.tasks}
+        state.cut = notice("parallelism_short", **told)
+        return True
 
     def driver_failed(self, state: CellState, error: DriverError) -> None:
         """Ends a cell whose driver failed. Raises `UsageError` if it was the request that is wrong."""
@@ -109,9 +127,10 @@ class Ends:
     def _result(self, state: CellState) -> MetgLine:
         """Returns what the cell came to. ValueError if its answers make no sense."""
         failed = state.failure is not None
+        unreachable = state.cut is not None and state.cut.code == "parallelism_short"
         line = MetgLine(
             cell=state.cell.name,
-            ending=Ending.FAILED if failed else Ending.BUDGET,
+            ending=Ending.FAILED if failed else Ending.NEVER_REACHED if unreachable else Ending.BUDGET,
             threshold=self._plan.settings.threshold,
             rounds=state.experiment.rounds,
         )
@@ -144,7 +163,7 @@ def _is_of_budget(warning: Warning) -> bool:
 
 def _notices(state: CellState) -> list[Notice]:
     """Collects the warnings of a cell's result besides those of the experiment."""
-    found = list(state.warnings)
+    found = [*state.warnings, *state.experiment.settings.notices]
     if crashes := sum(isinstance(one, CrashLine) for one in state.stored.problems):
         found.append(notice("driver_crashed", crashes=crashes))
     if state.disturbed > 0.1 * state.runs:

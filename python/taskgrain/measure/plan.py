@@ -12,12 +12,12 @@ from taskgrain.measure.driver import Driver, DriverName
 from taskgrain.measure.experiments.experiment import CellSettings, Experiment
 from taskgrain.measure.progress import Reporter
 from taskgrain.measure.record import CellState
+from taskgrain.measure.steps import with_steps
 from taskgrain.study.settings import Settings
 from taskgrain.study.workload import Cell, Workload
 
-_MOST_TASKS, _LEAST_STEPS = 2**12, 8
-"""Of a simulated run, where a study does not give its steps. Fewer steps do not tell start and end of a run;
-METG from 8 is within 1 % of that from 32."""
+_FEW_TASKS, _MOST_TASKS = 2**12, 2**20
+"""Of a simulated run: those that are enough, if its fewest steps have no more; those that it may have."""
 
 _SIMULATED_TASK = 1e-4
 """Seconds of this machine, one core of which simulates nodes, for each of their tasks. With 16 bytes and
@@ -62,13 +62,14 @@ def cell_settings(settings: Settings, workload: Workload, simulated: bool) -> Ce
     """
     asked = CellSettings.of(settings)
     if not simulated:
-        return asked
-    most = asked.max_tasks if settings.steps else max(_MOST_TASKS, workload.tasks(_LEAST_STEPS))
+        return with_steps(asked, workload)
+    asked = with_steps(replace(asked, max_tasks=_MOST_TASKS), workload)
+    most = max(_FEW_TASKS // workload.tasks(1), asked.min_steps)
     rounds = FEWEST_ROUNDS
-    return replace(asked, repeats=1, warmup=0, min_rounds=rounds, max_rounds=rounds, max_tasks=most)
+    return replace(asked, repeats=1, warmup=0, min_rounds=rounds, max_rounds=rounds, max_steps=most)
 
 
 def simulated_seconds(workload: Workload, experiment: type[Experiment], settings: CellSettings) -> float:
     """A guess of a simulated cell's time: a round is simulated once."""
-    tasks = workload.tasks(settings.steps) if settings.steps else settings.max_tasks
+    tasks = workload.tasks(settings.steps or settings.max_steps)
     return (BRACKET_RUNS + experiment.ROUND_WORK) * tasks * _SIMULATED_TASK

@@ -141,6 +141,8 @@ class Runs:
                 driver = self._drivers.get(state.driver)
                 if not state.begun:
                     self._ends.begin(state)
+                if not state.runs and self._ends.cannot_reach(state):
+                    return None
                 with parked_after(driver):
                     return self._line(state, request, driver)
             except DriverError as error:

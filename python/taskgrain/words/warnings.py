@@ -66,6 +66,15 @@ SENTENCES = {
     "{precision:.0%} of itself. Raise the budget, or measure on a quieter machine.",
     "rounds_before_efficiency": "After {rounds:count round} the efficiency was not known to {precision:.0%} "
     "of itself. Allow more rounds, or measure on a quieter machine.",
+    # the graph
+    "steps_fixed": "Every run is the whole graph of {steps:count step}, as other steps would make another "
+    "graph. Start and end of a run are a part of METG, as they are of the graph.",
+    "steps_cut": "Every run has {steps:count step} instead of {wished}, so that it fits into memory and "
+    "time. Start and end of a run are a part of METG. All systems measure this graph. Give --steps to choose "
+    "others.",
+    "parallelism_short": "Nothing was measured: the graph allows an efficiency of at most {most:percent} on "
+    "{cores:count core}, whatever the size of its tasks, as its longest chain has {chain:,} of its {tasks:,} "
+    "tasks. Choose a larger width, more graphs, or fewer --cores.",
     # the runs
     "driver_crashed": "The driver crashed and was started again ({crashes:count time}). See its log.",
     "runs_disturbed": "{disturbed} of {runs} runs stayed disturbed by others on the cores, after "

@@ -57,7 +57,7 @@ class Bracket:
 
     def again(self, request: Request) -> Request | None:
         """Returns the run that takes the place of a disturbed one; None if it cannot be shorter."""
-        steps = max(request.steps // 2, self._settings.min_steps)
+        steps = self._settings.clamped_steps(request.steps / 2, 1.0)
         if steps == request.steps or self.runs >= _MOST_RUNS:
             return None
         self.runs += 1

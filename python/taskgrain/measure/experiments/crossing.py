@@ -101,9 +101,7 @@ class CrossingSearch(Rounds):
             step = max(known - start, (1.0 - _LONG_START) * 0.1 * known) / self._planned[iterations]
             longer = min(start / _LONG_START, _MOST_LONGER * s.run_seconds)
             return s.clamped_steps(max(self._run_seconds, longer) / step, top.tasks_per_step)
-        return s.steps or s.clamped_steps(
-            self._run_seconds / self._step_seconds(iterations), top.tasks_per_step
-        )
+        return s.clamped_steps(self._run_seconds / self._step_seconds(iterations), top.tasks_per_step)
 
     # -- the stopping rule --------------------------------------------------------------------------------
 

@@ -23,6 +23,7 @@ from taskgrain.study.settings import Settings
 from taskgrain.study.study import Study
 from taskgrain.words.errors import UsageError
 from taskgrain.words.interval import Interval
+from taskgrain.words.warnings import Notice
 
 Phase = Literal["bracket", "measure", "start", "longer", "floor", "sweep"]
 Kept = Literal["task", "step"]
@@ -63,14 +64,17 @@ class CellSettings:
     task_seconds: tuple[float, ...] = ()  # that the work of a task shall take, of fixed granularity
     points: int = 0  # of a step of all graphs; 0: as many as its tasks
     run_seconds: float = 0.004  # how long one repeat at the crossing lasts
-    steps: int | None = None  # fixed by the user, else chosen from run_seconds
-    min_steps: int = 16
+    steps: int | None = None  # of every run, if the user or the graph says so; else by run_seconds
+    min_steps: int = 50  # a multiple of the period
+    least_short: int = 4  # steps of a run that tells start and end, a multiple of the period, too
+    period: int = 1  # of the graph
     max_steps: int = 1_000_000
     max_tasks: int = 2**26  # of one run
     max_task_seconds: float = 1.0  # coarser tasks are not tried
     resamples: int = 1000
     search_resamples: int = 200  # while it goes on, where the interval only has to say when it may end
     seed: int = 0
+    notices: tuple[Notice, ...] = ()  # what is to be said of the steps
 
     def __post_init__(self) -> None:
         if not 0.0 < self.threshold < 1.0:
@@ -93,7 +97,7 @@ class CellSettings:
 
     def first_request(self, number: int = 0) -> Request:
         """The run that only finds out how long a run takes: on a slow system even this may be seconds."""
-        steps = min(self.min_steps, self.steps or self.min_steps)
+        steps = self.steps or self.min_steps
         return Request("bracket", number, self.first_iterations, steps, 1, min(self.warmup, 1))
 
     def slow(self, run_seconds: float) -> bool:
@@ -101,11 +105,13 @@ class CellSettings:
         return run_seconds >= 10.0 * self.run_seconds
 
     def clamped_steps(self, steps: float, tasks_per_step: float) -> int:
-        """Returns about so many steps, within what is allowed of a run of so many tasks a step."""
-        most = max(1, min(self.max_steps, int(self.max_tasks / tasks_per_step)))
+        """Returns about so many steps, in whole periods, within what is allowed of a run of so many tasks a
+        step."""
         if self.steps is not None:
-            most = min(most, self.steps)
-        return int(min(max(round(min(steps, most)), self.min_steps), most))
+            return self.steps
+        most = max(1, min(self.max_steps, int(self.max_tasks / tasks_per_step)))
+        allowed = int(min(max(round(min(steps, most)), self.min_steps), most))
+        return allowed // self.period * self.period or allowed
 
 
 def _answers(request: Request, pending: Request) -> bool:
@@ -121,6 +127,8 @@ class Experiment(ABC):
     """A round takes about so many runs where all last as long; a dry run foretells by it."""
     ROUND_WORK: ClassVar[float]
     """The same where all have as many steps, in runs at the crossing."""
+    NEEDS_THRESHOLD: ClassVar[bool] = False
+    """Nothing else is of use where the threshold cannot be reached."""
     KEEPS: ClassVar[Kept | None] = None
     """The thing that keeps its work on more cores, if the experiment compares numbers of cores."""
 

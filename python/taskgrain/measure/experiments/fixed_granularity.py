@@ -28,8 +28,6 @@ from taskgrain.words.warnings import notice
 
 _LOOKS = 4
 """Short runs before the sizes are chosen: one reference may have been disturbed."""
-_STEPS, _LONGER = 64, 5.0
-"""Steps that a run has if it does not become so many times longer than others: it shall not be all start."""
 TASK_TIME_OFF = 0.15
 """The time of a task's work may be so far from what was asked before that is a warning."""
 _OF_METG = ("no_bound", "gap_at_crossing", "floor_above_metg")
@@ -74,19 +72,19 @@ class FixedGranularity(Rounds):
         found = [(max(1, round(time / iteration)), time) for time in s.task_seconds]
         self.asked = dict(sorted(found or [(s.first_iterations, s.first_iterations * iteration)]))
         self.sizes = tuple(self.asked)
-        self._short = self.sizes[0]
+        if s.steps is None:
+            self._short = self.sizes[0]
         for n in self.sizes:
             task = max(one.granularity + (n - request.iterations) * iteration, n * iteration)
             self._guess[n] = task * self._per_step / one.cores
-        self._typical = max(s.run_seconds, s.min_steps * max(self._guess.values()))
+        self._typical = max(s.run_seconds, (s.steps or s.min_steps) * max(self._guess.values()))
         return None
 
     def _steps(self, iterations: int) -> int:
         s, step = self.settings, self._guess[iterations]
         if iterations in self._seconds:
             step = self._seconds[iterations] / self._planned[iterations]
-        lasting = min(max(self._run_seconds, _STEPS * step), _LONGER * s.run_seconds)
-        return s.steps or s.clamped_steps(lasting / step, self._per_step)
+        return s.clamped_steps(self._run_seconds / step, self._per_step)
 
     def _settled(self) -> bool:
         s = self.settings

@@ -25,6 +25,7 @@ class MetgSearch(CrossingSearch):
 
     ROUND_RUNS = 7.1  # six sizes, a short run, and a third of three others
     ROUND_WORK = 9.0
+    NEEDS_THRESHOLD = True
 
     def _first_sizes(self, crossing: float, found: bool) -> tuple[int, ...]:
         return inner(crossing, self._bracket.largest_allowed()) if found else ()

@@ -28,13 +28,12 @@ from taskgrain.words.warnings import Notice, notice
 
 _SELDOM = 3
 """Rounds from one measurement of a size that is measured seldom to the next."""
-_SHORTER, _FEWEST_STEPS = 10, 4
-"""A run that tells start and end has so many times fewer steps than others, and at least so many."""
+_SHORTER, _LEAST_SHORTER = 10, 2
+"""A run that tells start and end has so many times fewer steps than the other one, or at least so many times
+fewer, as its shape allows."""
 LONGER, LONGER_ROUNDS = 4, range(2, 6)
 """A run that tells whether the cost of a task grows has so many times more steps. The first rounds matter
 more where the budget has hardly more of them."""
-_FULL = 0.1
-"""Its tasks a step may be so far from those of other runs: patterns that grow from step to step differ."""
 
 OFTEN_ALONE, SELDOM_ALONE = 0.9, 0.5
 """Shares of the time of runs for which others left them alone: above the one in a whole round repeats become
@@ -117,8 +116,6 @@ class Rounds(Experiment):
         short, longer = request.phase == "start", request.phase == "longer"
         if longer:
             self._longer += [] if disturbed else counting
-        elif short and abs(samples[0].tasks / request.steps / self._per_step - 1.0) > _FULL:
-            self._short = None
         else:
             self._runs[short, request.iterations].append(Counting(counting, disturbed))
         if not short and not longer:
@@ -145,11 +142,14 @@ class Rounds(Experiment):
         return self.settings.run_seconds / self._shorter
 
     def _repeats_of(self, iterations: int) -> int:
-        """Repeats of a run of a size: more if they are shorter than asked, though not for as long."""
+        """Repeats of a run of a size: more if they are shorter than asked, though not for as long. A graph of
+        fixed steps is made longer only by running it again."""
         asked = self.settings.run_seconds
-        if self._shorter == 1 or self.settings.slow(self._typical):
+        if self.settings.slow(self._typical):
             return self._repeats
-        lasts = max(self._seconds.get(iterations, 0.0), self._run_seconds)
+        lasts = self._seconds.get(iterations, self._run_seconds)
+        if self.settings.steps is None:
+            lasts = max(lasts, self._run_seconds)
         return max(self._repeats, round(self._repeats * math.sqrt(asked / lasts)))
 
     def _requests(self) -> list[Request]:
@@ -159,7 +159,7 @@ class Rounds(Experiment):
         for n in order[turn:] + order[:turn]:
             requests.append(self._request(n))
             short = self._request(n, "start")
-            if n == self._short and short.steps < requests[-1].steps:
+            if n == self._short and _LEAST_SHORTER * short.steps <= requests[-1].steps:
                 requests.append(short)
         # Few tasks make a long run here, and a program has more of them.
         if self._short and self._round in LONGER_ROUNDS and self.settings.slow(self._typical):
@@ -168,13 +168,12 @@ class Rounds(Experiment):
 
     def _request(self, iterations: int, length: Phase = "measure") -> Request:
         phase: Phase = self.PHASE if iterations else "floor"
-        steps = self._steps(iterations)
+        s, steps = self.settings, self._steps(iterations)
         if length == "start":
-            phase, steps = "start", max(steps // _SHORTER, _FEWEST_STEPS)
+            phase, steps = "start", max(steps // _SHORTER // s.period * s.period, s.least_short)
         elif length == "longer":
-            phase, steps = "longer", self.settings.clamped_steps(LONGER * steps, self._per_step)
-        repeats = self._repeats_of(iterations)
-        return Request(phase, self._round, iterations, steps, repeats, self.settings.warmup)
+            phase, steps = "longer", s.clamped_steps(LONGER * steps, self._per_step)
+        return Request(phase, self._round, iterations, steps, self._repeats_of(iterations), s.warmup)
 
     def interval_width(self) -> float:
         return self._width

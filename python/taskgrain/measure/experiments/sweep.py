@@ -15,7 +15,7 @@ class Sweep(CrossingSearch):
 
     PHASE = "sweep"
     # Sizes up to an efficiency of 95 %, at ten to twenty times the granularity at the crossing.
-    ROUND_RUNS = 15.1
+    ROUND_RUNS = 15.6
     ROUND_WORK = 45.0
     WHOLE = True
 

@@ -1,0 +1,53 @@
+"""The steps of runs, so that all runs of a workload measure one graph.
+
+Runs differ in whole periods of the pattern alone, and are so long that its ramp, the steps before its shape
+is steady, is a small part of them. Where the shape depends on the steps (`dom`), or where so many do not fit,
+every run has the same steps. All of this is decided by the workload, before any system has run.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from taskgrain.measure.experiments.experiment import CellSettings
+from taskgrain.study.shape import Shape, shape_of
+from taskgrain.study.workload import Workload
+from taskgrain.words.warnings import notice
+
+RAMPS = 50
+"""A run has at least so many times the steps of the ramp: two runs then agree within 2 %."""
+_LEAST_SHORT = 4
+"""Steps of a run that tells start and end. It needs ramps only for what is narrow: that its first step
+depends on nothing is a part of the start."""
+WHOLE, WHOLE_RAMPS = 1000, 8
+"""Steps of a graph whose shape depends on them: those of Task Bench, and at least so many ramps."""
+
+
+def with_steps(settings: CellSettings, workload: Workload) -> CellSettings:
+    """The settings with the steps that runs of the workload may have. Those that the user gives stay.
+
+    Raises `InvalidSpec` or `Unsupported` for graphs that the core refuses.
+    """
+    if settings.steps:
+        return settings
+    shape = shape_of(workload)
+    # A step has as many tasks as the width at most, except in a file, which is one graph anyway.
+    most = max(1, min(settings.max_steps, settings.max_tasks // workload.tasks(1)))
+    if shape.whole:
+        return _fixed(settings, shape.steps or max(WHOLE, WHOLE_RAMPS * shape.ramp), most, shape)
+    least, short = (
+        -(-one // shape.period) * shape.period
+        for one in (RAMPS * shape.ramp, max(_LEAST_SHORT, RAMPS * (shape.ramp - 1)))
+    )
+    if least > most:
+        return _fixed(settings, least, most // shape.period * shape.period or most, shape)
+    return replace(settings, min_steps=least, least_short=short, period=shape.period)
+
+
+def _fixed(settings: CellSettings, wished: int, most: int, shape: Shape) -> CellSettings:
+    """Every run has the wished steps, or as many as may be."""
+    steps = wished if shape.steps else min(wished, most)
+    said = notice("steps_fixed", steps=steps)
+    if steps < wished:
+        said = notice("steps_cut", steps=steps, wished=wished)
+    return replace(settings, steps=steps, notices=(said,))

@@ -1,0 +1,67 @@
+"""The shape of a workload's graph: how it depends on the steps, and what it allows at best."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from taskgrain._core import Run
+from taskgrain.study.workload import Workload
+
+
+@dataclass(frozen=True)
+class Shape:
+    """How the shape of a graph depends on its steps."""
+
+    ramp: int
+    """Steps after which it is steady: points and dependences then repeat after each `period` steps."""
+    period: int
+    whole: bool
+    """Other steps make another shape."""
+    steps: int
+    """That a file gives; else 0."""
+
+
+@dataclass(frozen=True)
+class Bound:
+    """What the shape of all graphs of a run allows, whatever system executes them."""
+
+    tasks: int
+    critical_path: int
+    """Tasks of the longest chain."""
+    narrowest: int
+    """Tasks of the narrowest step."""
+    widest: int
+    narrow_steps: int
+    """Steps that have fewer tasks than there are cores."""
+    time: int
+    """The least that it takes on these cores, counted in tasks, which are of equal length."""
+
+
+def _run(workload: Workload, steps: int) -> Run:
+    graphs = workload.request(0, steps)
+    return Run(json.dumps({"op": "run", "graphs": graphs, "validate": "off"}))
+
+
+def shape_of(workload: Workload) -> Shape:
+    """Raises `InvalidSpec` or `Unsupported` for graphs that the core refuses."""
+    run = _run(workload, 1)
+    return Shape(**run.shape(), steps=run.steps() if workload["dag"] else 0)
+
+
+def bound_of(workload: Workload, steps: int, cores: int) -> Bound:
+    """The bound of a run of so many steps on so many cores. Raises as `shape_of` does."""
+    return Bound(**_run(workload, steps).bound(cores))
+
+
+def best_efficiency(workload: Workload, steps: int, cores: int, *, longer: bool) -> float:
+    """The most that the efficiency can be on so many cores, in a run of so many steps, which are whole
+    periods, or with `longer` in one of more periods. Raises as `shape_of` does."""
+    few = bound_of(workload, steps, cores)
+    best = few.tasks / (cores * few.time)
+    if longer:
+        many = bound_of(workload, 2 * steps, cores)
+        best = max(best, (many.tasks - few.tasks) / (cores * (many.time - few.time)))
+    # The tasks of the longest chain may be short ones.
+    shortest = 1.0 - 0.5 * float(workload["imbalance"])
+    return best / shortest if best < shortest else 1.0
