@@ -116,7 +116,7 @@ def advise(
     from taskgrain.results import curves
 
     graph = GraphOptions(with_defaults(graph.given))
-    question = advice.Question(work, graph.workload, len(graph.cores))
+    question = advice.Question(work, graph.workload, len(graph.cores), graph.count("steps", 0))
     known = found_systems(folders, launcher)
     found: list[Curve] = []
     notes: list[str] = []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -57,9 +58,13 @@ def steps_of(run: Run) -> Iterator[dict[str, Any]]:
         }
 
 
+def _refuse_too_many(tasks: int) -> None:
+    if tasks > _MOST_COUNTED:
+        raise InputError("--steps x --width", str(tasks), f"at most {_MOST_COUNTED} tasks to count")
+
+
 def _stats(run: Run, nodes: int) -> dict[str, int]:
-    if run.tasks > _MOST_COUNTED:
-        raise InputError("--steps x --width", str(run.tasks), f"at most {_MOST_COUNTED} tasks to count")
+    _refuse_too_many(run.tasks)
     return run.stats(0, nodes)
 
 
@@ -77,8 +82,52 @@ def _stats_table(stats: dict[str, int], nodes: int, as_json: bool) -> None:
         f"local of {nodes} node{'' if nodes == 1 else 's'}": f"{stats['local']}",
         "remote": f"{stats['remote']}",
     }
+    _print_rows(rows)
+
+
+def _print_rows(rows: dict[str, str]) -> None:
     wide = max(map(len, rows))
     sys.stdout.writelines(f"{name:<{wide}}  {value}\n" for name, value in rows.items())
+
+
+def _summary(graph: GraphOptions, as_json: bool) -> None:
+    """What the shape of the graph allows, with as many steps as the shortest run of a METG, unless given."""
+    from taskgrain.measure.experiments.experiment import CellSettings
+    from taskgrain.measure.steps import with_steps
+    from taskgrain.study.shape import bound_of, shape_of
+    from taskgrain.words import quantity
+
+    given, workload = graph.count("steps", 0), graph.workload
+    cores = workload.cores_of_all(len(graph.cores))
+    try:
+        asked = with_steps(CellSettings(steps=given or None), workload)
+        steps = asked.steps or asked.min_steps
+        _refuse_too_many(workload.tasks(steps))
+        shape, bound = shape_of(workload), bound_of(workload, steps, cores)
+    except (InvalidSpec, Unsupported) as error:
+        raise UsageError(str(error)) from error
+    best = bound.tasks / (cores * bound.time)
+    if as_json:
+        from taskgrain.cli.printer import print_json
+
+        told = {"ramp": shape.ramp, "period": shape.period, "whole": shape.whole, "steps": steps}
+        print_json(told | vars(bound) | {"cores": cores, "best_efficiency": best})
+        return
+    repeats = "the number of steps decides the shape"
+    if not shape.whole:
+        again = "stays as it is" if shape.period == 1 else f"repeats every {shape.period} steps"
+        repeats = f"after {quantity.counted(shape.ramp, 'step')} it {again}"
+    _print_rows(
+        {
+            "shape": repeats,
+            "steps": f"{steps}{'' if given else ', as in the shortest run of a METG'}",
+            "tasks": f"{bound.tasks}",
+            "critical path": quantity.counted(bound.critical_path, "task"),
+            "a step has": f"{bound.narrowest} to {bound.widest} tasks, {bound.tasks / steps:.3g} on average",
+            "narrow steps": f"{quantity.percent(bound.narrow_steps / steps)} have fewer tasks than cores",
+            "best efficiency": f"{quantity.percent(best)} on {quantity.counted(cores, 'core')}",
+        }
+    )
 
 
 def _write_drawing(kind: str, drawn: str, output: Path | None) -> None:
@@ -109,6 +158,12 @@ def graph(
         ),
     ] = "json",
     stats: Annotated[bool, typer.Option("--stats", help="Count tasks and dependences instead.")] = False,
+    summary: Annotated[
+        bool,
+        typer.Option(
+            "--summary", help="Show the critical path, and the efficiency that the shape allows, instead."
+        ),
+    ] = False,
     nodes: Annotated[
         Text,
         typer.Option(
@@ -122,12 +177,18 @@ def graph(
         Path | None,
         typer.Option("--output", "-o", metavar="FILE", help="File for a drawing (default: standard output)."),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the numbers of --stats as JSON.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the numbers of --stats or --summary as JSON.")
+    ] = False,
 ) -> None:
     """Shows a task graph: its dependences, a drawing, or its size."""
     chosen = numbers.text(kind, "--format", FORMATS)
     _refuse_what_would_be_ignored(chosen != "json", stats, nodes, output)
+    if summary and (stats or chosen != "json"):
+        raise UsageError("--summary: give this, --stats, or a --format of drawings; not several")
     graph = _sized(graph)
+    if summary:
+        return _summary(replace(graph, simulated=True), as_json)  # of any number of cores
     run = _run(graph)
     if stats:
         count = numbers.integer(1 if nodes is None else nodes, "--nodes", low=1, high=_MOST_NODES)

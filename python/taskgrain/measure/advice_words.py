@@ -26,6 +26,12 @@ def sentences(question: Question, answers: Sequence[Answer]) -> Iterator[str]:
             f"Other programs disturbed up to {quantity.percent(disturbed)} of the runs, so that systems may "
             "be more efficient than shown. Measure again on a quiet machine before you rely on this."
         )
+    if (most := question.most) < LEVELS[-1]:
+        cores = quantity.counted(question.workload.cores_of_all(question.cores), "core")
+        yield (
+            f"On {cores} this graph allows an efficiency of at most {quantity.percent(most)}, whatever the "
+            "system and the size of its tasks: `taskgrain graph --summary` shows why."
+        )
     if chosen := choice(answers):
         yield _choice(chosen)
     bounds = [one for one in answers if one.curve and one.curve.bound]

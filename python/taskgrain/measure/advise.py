@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from taskgrain._core import InvalidSpec, Unsupported
 from taskgrain.estimate.advice import (
     Efficiency,
     Level,
@@ -20,12 +21,14 @@ from taskgrain.estimate.efficiency import CurvePoint
 from taskgrain.estimate.ratio import ratio
 from taskgrain.estimate.sample import Sample
 from taskgrain.estimate.table import FEW_ROUNDS
-from taskgrain.measure.experiments.experiment import Experiment, Request
+from taskgrain.measure.experiments.experiment import CellSettings, Experiment, Request
 from taskgrain.measure.experiments.fixed_granularity import FixedGranularity
+from taskgrain.measure.steps import with_steps
 from taskgrain.results.curves import Curve
 from taskgrain.results.ranking import MARGIN
 from taskgrain.study.field import flag
 from taskgrain.study.settings import Settings
+from taskgrain.study.shape import best_efficiency
 from taskgrain.study.study import Study
 from taskgrain.study.workload import Workload
 from taskgrain.words import numbers
@@ -57,6 +60,20 @@ class Question:
     """Seconds that the work of a task takes alone on one core."""
     workload: Workload
     cores: int
+    steps: int = 0
+    """Of the graph, if they are given."""
+
+    @property
+    def most(self) -> float:
+        """The most that the efficiency can be on all of these cores, whatever the system; 1 for a graph that
+        cannot be made here, such as one whose file is elsewhere."""
+        cores = self.workload.cores_of_all(self.cores)
+        try:
+            asked = with_steps(CellSettings(steps=self.steps or None), self.workload)
+            steps = asked.steps or asked.min_steps
+            return best_efficiency(self.workload, steps, cores, longer=not asked.steps)
+        except (InvalidSpec, Unsupported):
+            return 1.0
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -140,6 +141,35 @@ def test_stats_count_what_crosses_nodes() -> None:
     }  # fmt: skip
 
 
+def test_a_summary_says_how_efficient_the_shape_lets_a_system_be() -> None:
+    words = ("--summary", "--pattern", "dom", "--width", 64, "--cores", 64, "--json")
+    _, out, _ = call(*words, "--steps", 16)
+    few = json.loads(out)
+    assert few == {
+        "ramp": 64, "period": 1, "whole": True, "steps": 16, "tasks": 72, "critical_path": 16, "narrowest": 1,
+        "widest": 8, "narrow_steps": 16, "time": 16, "cores": 64, "best_efficiency": 72 / (16 * 64),
+    }  # fmt: skip
+    _, out, _ = call(*words)
+    whole = json.loads(out)
+    assert (whole["steps"], whole["best_efficiency"]) == (1000, pytest.approx(0.937))
+    _, out, _ = call(*words, "--steps", 16, "--graphs", 8)
+    assert json.loads(out)["best_efficiency"] == 8 * few["best_efficiency"]
+
+
+def test_a_summary_for_people() -> None:
+    code, out, err = call("--summary", "--pattern", "tree", "--width", 16, "--cores", 4)
+    assert (code, err) == (0, "")
+    assert [re.split("  +", line)[1] for line in out.splitlines()] == [
+        "after 4 steps it stays as it is",
+        "200, as in the shortest run of a METG",
+        "3151",
+        "200 tasks",
+        "1 to 16 tasks, 15.8 on average",
+        "1 % have fewer tasks than cores",
+        "100 % on 4 cores",
+    ]
+
+
 @pytest.mark.parametrize(("kind", "start"), [("svg", b"<svg"), ("png", b"\x89PNG")])
 def test_a_drawing(tmp_path: Path, kind: str, start: bytes) -> None:
     file = tmp_path / f"graph.{kind}"
@@ -190,6 +220,9 @@ def test_a_field_that_the_pattern_does_not_use_is_a_warning() -> None:
         (("--steps", "1e4", "--format", "svg"), "at most 4096 tasks in a drawing"),
         (("--pattern", "dag"), "dag:"),
         (("--format", "svg", "--stats"), "--stats: give this or a --format of drawings, not both"),
+        (("--summary", "--stats"), "--summary: give this, --stats, or a --format of drawings"),
+        (("--summary", "--steps", "1e12"), "--steps x --width: 8000000000000 is not allowed"),
+        (("--summary", "--pattern", "dag"), "dag:"),
         (("--nodes", 2), "--nodes is for --stats: give that too"),
         (("-o", "graph.json"), "--output is for a drawing: give --format svg or --format png too"),
         (("-o", "stats.txt", "--stats"), "--output is for a drawing"),

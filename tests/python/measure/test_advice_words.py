@@ -9,6 +9,7 @@ from advice_answers import QUESTION, found
 from taskgrain.estimate.advice import Efficiency, Level
 from taskgrain.measure import advice_words
 from taskgrain.measure.advise import Answer, answer
+from taskgrain.study.workload import Workload
 from taskgrain.words.interval import Interval
 
 
@@ -53,6 +54,16 @@ def test_a_disturbed_machine_is_said_first() -> None:
     first, second = said(answer(QUESTION, "slow", replace(one.curve, disturbed=0.8)))
     assert first.startswith("Other programs disturbed up to 80 % of the runs")
     assert second.startswith("It is not known whether they reach 50 % with slow")
+
+
+def test_what_the_graph_allows_at_most_is_said_before_any_system() -> None:
+    question = replace(QUESTION, workload=Workload("stencil_1d", 4), cores=64)
+    first, *_ = advice_words.sentences(question, [found("quick", 0.5e-6)])
+    assert first.startswith("On 64 cores this graph allows an efficiency of at most 6 %, whatever the system")
+    few = replace(question, workload=Workload("dom", 64), steps=16)
+    assert few.most == 72 / (16 * 64)
+    uneven = replace(few, workload=Workload("dom", 64, imbalance=1.0))
+    assert uneven.most == 2 * few.most, "all tasks of the longest chain may be short ones"
 
 
 def test_what_is_not_known_is_said_once() -> None:
