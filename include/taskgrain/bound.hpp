@@ -22,7 +22,7 @@ struct Bound {
   std::int64_t time;
 };
 
-/// Costs O(steps) for each graph; a graph from a file, O(dependences).
+/// Costs O(steps) for each graph, and O(dependences) for a graph that is `whole`.
 /// \pre `graphs` and `cores` are not empty
 Bound bound_of(std::span<const Graph> graphs, std::int64_t cores);
 

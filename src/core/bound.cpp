@@ -14,7 +14,7 @@ struct Depths {
   std::function<std::int64_t(std::int64_t depth)> tasks;
 };
 
-/// Of a graph from a file, whose tasks may depend on others or not, as they like.
+/// Of a graph in which some tasks of a step may depend on others, and some not.
 Depths counted_depths(const Graph& graph) {
   std::vector<std::int64_t> tasks, before, now;
   for (std::int64_t step = 0; step < graph.steps(); ++step, before.swap(now)) {
@@ -35,8 +35,8 @@ Depths counted_depths(const Graph& graph) {
 }
 
 Depths depths_of(const Graph& graph) {
-  if (!graph.spec().dag.empty()) return counted_depths(graph);
-  // In a pattern, each task after the first step depends on another one, or none does.
+  if (graph.whole()) return counted_depths(graph);
+  // In the other patterns, each task after the first step depends on another one, or none does.
   const bool chained = graph.steps() > 1 && graph.deps(1, graph.points(1).first).count() > 0;
   if (!chained) return {1, [&graph](std::int64_t) { return graph.tasks(); }};
   return {graph.steps(), [&graph](std::int64_t depth) { return graph.points(depth).size(); }};

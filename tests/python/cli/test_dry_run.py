@@ -76,7 +76,7 @@ def test_knows_budgets(taskgrain: Command, systems: Path, tmp_path: Path) -> Non
     study.write_text('systems = "fast"\npatterns = ["dom", "fft"]\nbudget = "10m"\n')
     words = ("study", study, "--systems", systems, "--dry-run")
     shown = taskgrain(*words).out
-    assert "2 cells, about 3 s on a quiet machine; the budget ends it after 10 min 0 s" in shown
+    assert "2 cells, about 2 s on a quiet machine; the budget ends it after 10 min 0 s" in shown
     plan = json.loads(taskgrain(*words, "--json").out)
     assert plan["budget"] == 600.0
     study.write_text(study.read_text() + "steps = 1_000_000\n")

@@ -308,6 +308,9 @@ def test_every_pattern_and_kernel_has_a_row() -> None:
     for section, names in (("Patterns", patterns()), ("Kernels", kernels())):
         table = page.split(f"# {section}\n", 1)[1].split("\n# ", 1)[0]
         assert sorted(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)) == sorted(names), section
+    table = page.split("# Ramp, period and bound\n", 1)[1].split("\n# ", 1)[0]
+    named = " ".join(re.findall(r"^\| (`[^|]+) \|", table, re.MULTILINE))
+    assert sorted(re.findall(r"`(\w+)`", named)) == sorted(patterns())
 
 
 def test_the_graph_of_the_protocol_is_the_default() -> None:
