@@ -142,8 +142,10 @@ def _write_drawing(kind: str, drawn: str, output: Path | None) -> None:
             raise InputError("--output", "", "a file for the PNG, or standard output into one")
         sys.stdout.buffer.write(data)
         return
+    from taskgrain.results import whole_file
+
     try:
-        output.write_bytes(data)
+        whole_file.write(output, data)
     except OSError as error:
         raise InputError("--output", str(output), f"a file that can be written ({error.strerror})") from error
 

@@ -239,12 +239,9 @@ def _check(option: str, file: Path | None, store: Path) -> None:
 
 
 def _write(file: Path, text: str) -> None:
-    """The whole of it or nothing."""
-    file = file.resolve()  # where a link leads
-    draft = file.with_name(f".{file.name}.new")
+    from taskgrain.results import whole_file
+
     try:
-        draft.write_text(text, "utf-8")
-        draft.replace(file)
+        whole_file.write(file, text.encode())
     except OSError as error:
-        draft.unlink(missing_ok=True)
         raise unwritable(file, error) from None

@@ -12,6 +12,7 @@ from taskgrain.productivity.frontier import EFFORTS, Effort, Measured, frontier
 from taskgrain.report import look
 from taskgrain.report.figures import FORMATS, content, free_file
 from taskgrain.report.look import PAPER, Spec
+from taskgrain.results import whole_file
 from taskgrain.words.errors import unwritable
 
 _TITLES: Mapping[Effort, str] = {"lines": "lines of code", "constructs": "constructs"}
@@ -39,7 +40,7 @@ def save(
             spec = figure(rows)
             for kind in formats:
                 file = free_file(folder, f"{_mark(rows)}productivity {workload}", kind, written)
-                file.write_bytes(content(spec, kind))
+                whole_file.write(file, content(spec, kind))
                 written.append(file)
     except OSError as error:
         raise unwritable(folder, error) from None

@@ -13,6 +13,7 @@ from taskgrain.report.charts.chart import Figure
 from taskgrain.report.charts.table import CHARTS
 from taskgrain.report.data import Results
 from taskgrain.report.look import PAPER, VEGALITE, Spec
+from taskgrain.results import whole_file
 from taskgrain.words.errors import InputError, unwritable
 
 FORMATS = ("svg", "png", "pdf")
@@ -24,7 +25,7 @@ _HEADER = re.compile(r'<svg[^>]*? width="([\d.]+)" height="([\d.]+)"')
 def save(results: Results, folder: Path, formats: Sequence[str] = FORMATS) -> list[Path]:
     """Writes every chart of the report into `folder`, which is made if need be; returns the files.
 
-    Raises `InputError` for an unknown format and `UsageError` where a file cannot be written.
+    Raises `InputError` for an unknown format, and as `page.write` does where a file cannot be written.
     """
     for one in formats:
         if one not in FORMATS:
@@ -36,7 +37,7 @@ def save(results: Results, folder: Path, formats: Sequence[str] = FORMATS) -> li
             spec, svg = _fitted(figure, results.simulated.strip())
             for kind in formats:
                 path = free_file(folder, results.simulated + figure.name, kind, written)
-                path.write_bytes(content(spec, kind, svg))
+                whole_file.write(path, content(spec, kind, svg))
                 written[path] = None
     except OSError as error:
         raise unwritable(folder, error) from None

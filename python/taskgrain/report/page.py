@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -23,14 +22,14 @@ from taskgrain.report.changes import Changes, ordered
 from taskgrain.report.charts.chart import Plot, Section
 from taskgrain.report.charts.table import CHARTS
 from taskgrain.report.data import Cell, Failure, Results
-from taskgrain.results import columns, outcome
+from taskgrain.results import columns, outcome, whole_file
 from taskgrain.results.columns import Shown
 from taskgrain.results.compare import text
 from taskgrain.results.export import csv_text
 from taskgrain.results.tables import Tables
 from taskgrain.words import quantity
 from taskgrain.words.endings import Ending
-from taskgrain.words.errors import UsageError, unwritable
+from taskgrain.words.errors import unwritable
 
 SCRIPTS = ("report.js", "table.js", "systems.js", "task.js", "charts.js", "cell.js", "page.js")
 STYLES = ("page.css", "print.css")
@@ -132,14 +131,13 @@ def write(
     """Writes the report of the results to `target` (default: report.html in their folder).
 
     It also shows what changed since others, and asks at first about tasks of `at` seconds. Returns where it
-    lies. Raises `UsageError` if `target` cannot be written.
+    lies. Raises `UsageError` if `target` cannot be written, and `OutputError` if there is no room for it.
     """
     target = results.folder / "report.html" if target is None else target
-    if target.parent.is_dir() and not os.access(target if target.exists() else target.parent, os.W_OK):
-        raise UsageError(f"{target}: cannot be written: no permission, or a read-only file system")
+    # The name of a folder may have bytes that are no UTF-8.
+    page = render(results, changes or {}, at).encode("utf-8", "replace")
     try:
-        # The name of a folder may have bytes that are no UTF-8.
-        target.write_text(render(results, changes or {}, at), "utf-8", "replace")
+        whole_file.write(target, page)
     except OSError as error:
         raise unwritable(target, error) from None
     return target

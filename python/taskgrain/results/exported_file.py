@@ -6,7 +6,7 @@ import os
 import sys
 from pathlib import Path
 
-from taskgrain.results import reader
+from taskgrain.results import reader, whole_file
 from taskgrain.words.errors import InputError
 
 
@@ -22,13 +22,7 @@ def write(output: Path | None, folder: Path, content: bytes) -> None:
     ours = [folder / name for name in reader.FILES]
     if os.path.realpath(output) in map(os.path.realpath, ours):
         raise InputError("--output", str(output), "a file that is not the results' own")
-    draft = output.with_name(f".{output.name}.new")
     try:
-        if output.exists() and not output.is_file():  # a device or a pipe, which no file may replace
-            output.write_bytes(content)
-            return
-        draft.write_bytes(content)
-        draft.replace(output)
+        whole_file.write(output, content)
     except OSError as error:
-        draft.unlink(missing_ok=True)
         raise InputError("--output", str(output), f"a file that can be written ({error.strerror})") from None

@@ -5,7 +5,6 @@ It is appended line by line, so that a kill at any moment loses at most the run 
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import tempfile
@@ -18,10 +17,10 @@ from typing import Any, Self
 
 import tomli_w
 
-from taskgrain.results import reader
+from taskgrain.results import reader, whole_file
 from taskgrain.results.builds import Choice, opened, placed
 from taskgrain.results.lines import Line, SessionLine
-from taskgrain.results.log_file import LogFile, bring_to_disk
+from taskgrain.results.log_file import LogFile
 from taskgrain.results.parse import from_json
 from taskgrain.words.errors import InputError, OutputError, UsageError, reason, unwritable
 
@@ -185,17 +184,9 @@ class Store:
         return contents
 
     def _write(self, name: str, content: bytes) -> None:
-        # Renamed into place, so that a kill never leaves half a file.
-        draft = self.folder / f".{name}.new"
         try:
-            with draft.open("wb") as file:
-                file.write(content)
-                file.flush()
-                bring_to_disk(file.fileno())
-            draft.replace(self.folder / name)
+            whole_file.write(self.folder / name, content)
         except OSError as error:
-            with contextlib.suppress(OSError):
-                draft.unlink()
             raise unwritable(self.folder / name, error) from None
 
     @property

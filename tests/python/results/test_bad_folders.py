@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import fcntl
 import json
-import os
 import resource
 import shutil
 import signal
 import subprocess
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -32,25 +31,6 @@ from taskgrain.results.store import Store
 from taskgrain.words.errors import OutputError, UsageError
 
 # -- a full disk, a read-only one -------------------------------------------------------------------------
-
-
-@pytest.fixture
-def disk(tmp_path: Path) -> Iterator[Callable[[str], Path]]:
-    """Mounts a file system of its own, with options; again with others."""
-    place = tmp_path / "disk"
-    place.mkdir()
-
-    def mount(options: str) -> Path:
-        if os.path.ismount(place):
-            options = f"remount,{options}"
-        done = subprocess.run(["mount", "-t", "tmpfs", "-o", options, "none", str(place)], check=False)
-        if done.returncode:
-            pytest.skip("may not mount")
-        return place
-
-    yield mount
-    if os.path.ismount(place):
-        subprocess.run(["umount", str(place)], check=True)
 
 
 @pytest.mark.slow

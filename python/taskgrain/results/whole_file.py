@@ -1,0 +1,30 @@
+"""A file that is written as a whole, or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from pathlib import Path
+
+from taskgrain.results.log_file import bring_to_disk
+
+
+def write(path: Path, content: bytes) -> None:
+    """Writes the file, or leaves the one that is there as it is: a full disk or a kill leaves no half of it.
+
+    A link stays a link, and its target is written. Raises `OSError` if that cannot be.
+    """
+    path = Path(os.path.realpath(path))
+    if path.exists() and not path.is_file():  # a device or a pipe, which no file may replace
+        path.write_bytes(content)
+        return
+    draft = path.with_name(f".{path.name}.new")
+    try:
+        with draft.open("wb") as file:
+            file.write(content)
+            file.flush()
+            bring_to_disk(file.fileno())
+        draft.replace(path)
+    finally:
+        with contextlib.suppress(OSError):  # it is gone where all went well
+            draft.unlink()

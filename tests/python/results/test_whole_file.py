@@ -1,0 +1,45 @@
+"""A file is written as a whole, or not at all: after a failure, what was there is there."""
+
+from __future__ import annotations
+
+import os
+import threading
+from pathlib import Path
+
+import pytest
+
+from taskgrain.results import whole_file
+
+
+def test_what_is_there_is_replaced_and_nothing_is_left_beside_it(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    for content in (b"first", b"second, which is longer", b""):
+        whole_file.write(file, content)
+        assert file.read_bytes() == content
+        assert [*tmp_path.iterdir()] == [file]
+
+
+def test_a_link_stays_a_link(tmp_path: Path) -> None:
+    (tmp_path / "there").mkdir()
+    link, target = tmp_path / "link", tmp_path / "there" / "target"
+    link.symlink_to(target)
+    whole_file.write(link, b"through the link")
+    assert link.is_symlink() and target.read_bytes() == b"through the link"
+
+
+def test_a_pipe_is_written_and_stays_one(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    found: list[bytes] = []
+    reader = threading.Thread(target=lambda: found.append(pipe.read_bytes()))
+    reader.start()
+    whole_file.write(pipe, b"content")
+    reader.join()
+    assert found == [b"content"] and pipe.is_fifo()
+
+
+def test_what_cannot_be_written_is_an_error(tmp_path: Path) -> None:
+    for bad in (tmp_path, tmp_path / "nowhere" / "file"):
+        with pytest.raises(OSError):
+            whole_file.write(bad, b"content")
+    assert not [*tmp_path.iterdir()]
