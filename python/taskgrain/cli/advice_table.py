@@ -38,7 +38,7 @@ def show(out: Printer, question: Question, answers: Sequence[Answer]) -> None:
         columns.insert(2, "the best saves")
         for row, one in zip(rows, ranked, strict=True):
             row.insert(2, saved(one, chosen))
-    out.table(columns, rows, whole=1)
+    out.table(columns, rows)
     out.text(
         "Under 50, 80 and 90 %: whether the tasks reach this efficiency, and how many times as long as "
         "needed they are. A task's time is what its work takes alone on one core, without the overhead that "

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
-from taskgrain.cli.printer import Printer, folded
+from taskgrain.cli.printer import Printer
 from taskgrain.results.compare.cells import Compared, Comparison
 from taskgrain.results.compare.text import called, ratios_beside, remarks, shown, summary
 
@@ -42,10 +42,10 @@ def _tables(out: Printer, found: Comparison, cells: Sequence[Compared]) -> None:
     if out.fits(columns, wide):
         out.table(columns, wide, [[*marks, *([False] * len(beside))] for marks in bold])
         return
-    out.table(heads, wrapped(out, heads, first), bold)
+    out.table(heads, first, bold)
     if beside:
         heads = ["", *map(called, beside)]
-        out.table(heads, wrapped(out, heads, others))
+        out.table(heads, others)
 
 
 def labels(cells: Sequence[Compared]) -> list[str]:
@@ -55,13 +55,6 @@ def labels(cells: Sequence[Compared]) -> list[str]:
     if len(systems) == 1 and len(workloads) > 1:
         return [cell.workload for cell in cells]
     return [f"{cell.system}/{cell.workload}" for cell in cells]
-
-
-def wrapped(out: Printer, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[list[str]]:
-    """The rows with names that go on in a new line behind a slash, so that the numbers stay whole."""
-    numbers = zip(columns[1:], *(row[1:] for row in rows), strict=True)
-    room = out.width - 2 - sum(max(map(len, column)) + 3 for column in numbers)
-    return [[folded(row[0], room), *row[1:]] for row in rows]
 
 
 def as_json(found: Comparison) -> dict[str, Any]:

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from taskgrain.cli.compare_table import wrapped
 from taskgrain.cli.printer import Printer
 from taskgrain.estimate.quantities import Quantity
 from taskgrain.history.series import UNITS, Entry
@@ -42,7 +41,7 @@ def show(out: Printer, history: History) -> None:
         for name, one in zip(names, history.trends, strict=True)
     ]
     bold = [[False, False, False, one.regression] for one in history.trends]
-    out.table(heads, wrapped(out, heads, rows), bold)
+    out.table(heads, rows, bold)
     changes = [
         [name, quantity.ratio_interval(one.ratio), one.decision]
         + [_session(entry, wide) for entry in (one.before, one.after)]
@@ -51,7 +50,7 @@ def show(out: Printer, history: History) -> None:
     ]
     if changes:
         heads = ["changes", "ratio", "", "last before", "first after"]
-        out.table(heads, wrapped(out, heads, changes))
+        out.table(heads, changes)
     for said in _notes(history, names):
         out.text(said)
 

@@ -109,7 +109,7 @@ def show_metg(out: Printer, cells: Sequence[Cell], threshold: float) -> None:
             heads, rows = _table(here, shown)
         out.text("\n" + name, "bold")
         bold = [[False, cell is cell.best, *[False] * (len(shown) - 1)] for cell in here]
-        out.table(heads, rows, bold, whole=1)
+        out.table(heads, rows, bold)
 
 
 def _table(cells: Sequence[Cell], shown: Sequence[columns.Quantity]) -> tuple[list[str], list[list[str]]]:

@@ -39,7 +39,7 @@ def presets(
     out = printer()
     if name is None:
         rows = [[one.name, one.title, options(one.fields)] for one in found]
-        out.table(["name", "title", "is the same as"], rows, texts=3, whole=1)
+        out.table(["name", "title", "is the same as"], rows, texts=3)
         out.text("`taskgrain presets NAME` explains one; --like NAME uses it in run, metg, graph and advise.")
     else:
         (one,) = found

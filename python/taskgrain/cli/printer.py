@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import operator
-import re
 import sys
-from collections import Counter
 from collections.abc import Sequence
 from typing import Literal, TextIO
 from weakref import WeakSet
@@ -16,15 +13,14 @@ from rich import table as rich
 from rich.console import Console
 from rich.text import Text
 
+from taskgrain.words.breaks import NAME, NUMBER, folded, parts
 from taskgrain.words.finite import finite
 from taskgrain.words.table import Table
 
 _PIPED_WIDTH = 10_000
 """Where nobody sees the lines but a program or a file, nothing is wrapped."""
-_NARROWEST = 12
-"""Characters that a name gets at least."""
-_SHORT = 32
-"""Characters of a name where a table has no room."""
+_STEPS = ((0, 0), (2, 0), (2, 1), (2, 2), (3, 2), (3, 3))
+"""How many kinds of places names and numbers break at: more where a table is still too wide."""
 _ASCII = str.maketrans(
     {"µ": "u", "\u2013": "-", "\u00d7": "x", "≤": "<=", "…": "...", "—": "-", "·": " "}
     | dict(zip("▁▂▃▄▅▆▇█", "_.,-=+*#", strict=True))
@@ -46,12 +42,13 @@ class Printer:
 
     def text(self, line: str, style: str = "") -> None:
         """A line, unchanged but for its characters."""
-        self._console.print(self._shown(line, style), soft_wrap=True, highlight=False)
+        self._console.print(Text(self._known(line), style), soft_wrap=True, highlight=False)
 
-    def _shown(self, text: str, style: str = "") -> Text:
-        known = "ascii" if self._plain else "utf-8"  # which has no place for the odd bytes of a file's name
+    def _known(self, text: str) -> str:
+        """The text in characters that the terminal has; nothing has those of a file's name in odd bytes."""
         text = text.translate(_ASCII) if self._plain else text
-        return Text(text.encode(known, "replace").decode(known), style=style)
+        known = "ascii" if self._plain else "utf-8"
+        return text.encode(known, "replace").decode(known)
 
     def table(
         self,
@@ -59,90 +56,100 @@ class Printer:
         rows: Sequence[Sequence[str]],
         bold: Sequence[Sequence[bool]] = (),
         texts: int = 1,
-        whole: int = 0,
     ) -> None:
         """The first `texts` columns are aligned to the left, the others to the right.
 
-        The first `whole` columns are not wrapped while the words of the others have room; long names in the
-        first are cut in their middle where the table has no room, and they stay different.
+        Where there is no room, texts and then numbers go on in a new line, but never inside of a word. A
+        table that is still too wide becomes several, and each has the first column.
         """
-        if whole and self._wide(columns, rows) > self._console.width:
-            rows = _with_short_names(rows)
-        widths = self._widths(columns, rows, whole)
-        if whole and not widths:
-            beside = sum(
-                _longest_word(column) + 3
-                for column in zip(columns[1:], *(row[1:] for row in rows), strict=True)
-            )
-            rows = [[folded(row[0], self._console.width - beside - 2), *row[1:]] for row in rows]
-            widths, whole = self._widths(columns, rows, 0), 0
-        self._console.print(self._made(columns, rows, bold, texts, whole, widths))
+        lines = [[self._known(cell) for cell in line] for line in (columns, *rows)]
+        widths = _widths(lines)
+        for names, numbers in _STEPS if len(columns) < 3 else _STEPS[:-1]:  # others can become several
+            body = [NAME[:names] if place < texts else NUMBER[:numbers] for place in range(len(columns))]
+            places = [[NAME[:names]] * len(columns), *[body] * len(rows)]
+            least = _widths(lines, places)
+            self._narrow(widths, least)
+            if _size(widths) <= self._console.width:
+                break
+        shares = self._shares(least)
+        if len(shares) == 1:
+            marks = [[False] * len(columns), *(bold or [[False] * len(columns)] * len(rows))]
+            self._print(lines, places, marks, texts, widths)
+            return
+        for share in shares:
+            head, *some = ([line[place] for place in share] for line in lines)
+            here = [[marks[place] for place in share] for marks in bold]
+            self.table(head, some, here, sum(place < texts for place in share))
 
-    def show(self, table: Table, whole: int = 0) -> None:
+    def show(self, table: Table) -> None:
         """A table below its title."""
         if table.title:
             self.text(table.title, "bold")
-        self.table(table.columns, table.rows, texts=table.texts, whole=whole)
+        self.table(table.columns, table.rows, texts=table.texts)
 
     def fits(self, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
-        """Whether no column of a table must be wrapped."""
-        return self._wide(columns, rows) <= self.width
+        """Whether no line of a table must be broken on the terminal."""
+        return (
+            _size(_widths([[self._known(cell) for cell in line] for line in (columns, *rows)])) <= self.width
+        )
 
-    def _wide(self, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> int:
-        widths = [max(map(len, column)) for column in zip(columns, *rows, strict=True)]
-        return sum(widths) + 3 * len(widths) - 1
+    def _narrow(self, widths: list[int], least: Sequence[int]) -> None:
+        """Makes columns narrower as long as the table is too wide: first those that can spare most."""
+        while _size(widths) > self._console.width and widths != least:
+            widths[max(range(len(widths)), key=lambda place: widths[place] - least[place])] -= 1
 
-    def _widths(self, columns: Sequence[str], rows: Sequence[Sequence[str]], whole: int) -> list[int]:
-        """Widths of the columns that break no word; nothing if there is no room for that."""
-        cells = list(zip(columns, *rows, strict=True))
-        widths = [max(len(line) for cell in column for line in cell.split("\n")) for column in cells]
-        least = [*widths[:whole], *map(_longest_word, cells[whole:])]
-        for _ in range(sum(widths) + 3 * len(widths) - 1 - self._console.width):
-            widest = max(range(len(widths)), key=lambda index: widths[index] - least[index])
-            widths[widest] -= 1
-        return widths if all(map(operator.ge, widths, least)) else []
+    def _shares(self, least: Sequence[int]) -> list[list[int]]:
+        """The columns of each table; the first is in all, with one more at least."""
+        shares = [[0]]
+        for place in range(1, len(least)):
+            if (
+                len(shares[-1]) > 1
+                and _size([least[one] for one in (*shares[-1], place)]) > self._console.width
+            ):
+                shares.append([0])
+            shares[-1].append(place)
+        return shares
 
-    def _made(
+    def _print(
         self,
-        columns: Sequence[str],
-        rows: Sequence[Sequence[str]],
+        lines: Sequence[Sequence[str]],
+        places: Sequence[Sequence[Sequence[str]]],
         bold: Sequence[Sequence[bool]],
         texts: int,
-        whole: int,
         widths: Sequence[int],
-    ) -> rich.Table:
+    ) -> None:
+        head, *rows = (
+            [
+                Text(folded(cell, width, kind), "bold" if mark else "")
+                for cell, width, kind, mark in zip(line, widths, kinds, marks, strict=True)
+            ]
+            for line, kinds, marks in zip(lines, places, bold, strict=True)
+        )
         table = rich.Table(box=box.ASCII2 if self._plain else box.SIMPLE_HEAD, pad_edge=False)
-        for index, name in enumerate(columns):
-            side: Literal["left", "right"] = "left" if index < texts else "right"
-            width = widths[index] if widths else None
-            table.add_column(
-                self._shown(name), justify=side, overflow="fold", no_wrap=index < whole, width=width
-            )
-        for number, row in enumerate(rows):
-            marks = bold[number] if bold else [False] * len(row)
-            table.add_row(*(self._shown(t, "bold" if m else "") for t, m in zip(row, marks, strict=True)))
-        return table
+        for place, (name, width) in enumerate(zip(head, widths, strict=True)):
+            side: Literal["left", "right"] = "left" if place < texts else "right"
+            table.add_column(name, justify=side, overflow="fold", width=width)
+        for row in rows:
+            table.add_row(*row)
+        self._console.print(table)
 
 
-def _longest_word(column: Sequence[str]) -> int:
-    return max((len(word) for cell in column for word in cell.split()), default=0)
+def _size(widths: Sequence[int]) -> int:
+    """Of a table, in characters."""
+    return sum(widths) + 3 * len(widths) - 1
 
 
-def folded(name: str, room: int) -> str:
-    """The name in lines of so many characters, `_NARROWEST` at least, which end behind what parts names."""
-    lines = [""]
-    for part in re.findall(r"[^/._ ]*[/._ ]|[^/._ ]+$", name):
-        if lines[-1] and len(lines[-1]) + len(part) > max(_NARROWEST, room):
-            lines.append("")
-        lines[-1] += part
-    return "\n".join(lines)
-
-
-def _with_short_names(rows: Sequence[Sequence[str]]) -> Sequence[Sequence[str]]:
-    half = _SHORT // 2
-    cut = {name: f"{name[:half]}…{name[-half:]}" for name, *_ in rows if len(name) > _SHORT + len("...")}
-    shown = Counter(cut.values())
-    return [[cut[name] if shown[cut.get(name, name)] == 1 else name, *row] for name, *row in rows]
+def _widths(
+    lines: Sequence[Sequence[str]], places: Sequence[Sequence[Sequence[str]]] | None = None
+) -> list[int]:
+    """How wide the columns are if their cells break at all these places, or at none."""
+    kinds = places or [[()] * len(line) for line in lines]
+    return [
+        max(
+            len(part.rstrip()) for cell, kind in zip(column, kinds, strict=True) for part in parts(cell, kind)
+        )
+        for column, kinds in zip(zip(*lines, strict=True), zip(*kinds, strict=True), strict=True)
+    ]
 
 
 def printer() -> Printer:

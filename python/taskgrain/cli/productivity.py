@@ -78,7 +78,7 @@ def productivity(
         return
     out = printer()
     for table in tables:
-        out.show(table, whole=1)
+        out.show(table)
     for one in drawn:
         out.text(str(one))
 

@@ -22,4 +22,4 @@ def systems(folders: Systems = None, as_json: Json = False) -> None:
         rows.append(
             [name, system.title, system.language, nodes, "yes" if probe.available else ", ".join(lacks)]
         )
-    printer().table(["name", "title", "language", "nodes", "runs here"], rows, texts=5, whole=1)
+    printer().table(["name", "title", "language", "nodes", "runs here"], rows, texts=5)

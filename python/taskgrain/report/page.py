@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -28,6 +27,7 @@ from taskgrain.results.compare import text
 from taskgrain.results.export import csv_text
 from taskgrain.results.tables import Tables
 from taskgrain.words import quantity
+from taskgrain.words.breaks import NAME, parts
 from taskgrain.words.endings import Ending
 from taskgrain.words.errors import unwritable
 
@@ -40,6 +40,8 @@ POINT = (
 """Of a point, as the page carries it; the script derives the rest."""
 MOST_RAW = 1_200_000
 """Bytes of compressed raw data that the page carries; a larger study's are only in its folder."""
+_LONG = 12
+"""Characters of a part of a name that goes on in a new line."""
 _DRAWN = 5
 """Systems that charts show at first; the others are grey."""
 
@@ -222,8 +224,9 @@ def _failures_of(results: Results) -> dict[str, list[tuple[int, Failure]]]:
 
 
 def _breakable(name: str) -> Markup:
-    """A name that may go on in a new line behind each slash, and before the variant of a system."""
-    return Markup("<wbr>").join(re.split(r"(?<=/)|(?<=[a-z]\.)", name))
+    """A name that may go on in a new line behind each slash; a part that is long also between its words."""
+    each = (parts(part, NAME[2:]) if len(part) > _LONG else [part] for part in parts(name, NAME[1:2]))
+    return Markup("<wbr>").join(word for words in each for word in words)
 
 
 def _unbroken(command: str) -> Markup:

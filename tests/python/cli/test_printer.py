@@ -9,6 +9,7 @@ import pytest
 from rich.console import Console
 
 from taskgrain.cli.printer import Printer, print_json, printer
+from taskgrain.words.breaks import NAME, parts
 
 
 class Terminal:
@@ -104,25 +105,53 @@ def test_a_table_for_a_program_is_not_wrapped(capsys: pytest.CaptureFixture[str]
 
 
 def test_names_are_whole_in_a_narrow_terminal() -> None:
-    shown = io.StringIO()
-    Printer(Console(file=shown, width=40)).table(["name", "title"], [ROW], texts=2, whole=1)
-    lines = shown.getvalue().splitlines()
+    terminal = Terminal(width=40)
+    terminal.printer.table(["name", "title"], [ROW], texts=2)
+    lines = terminal.shown.splitlines()
     assert max(map(len, lines)) <= 40
     assert sum(LONG in line for line in lines) == 1
     assert sum("title" in line for line in lines) > 2
 
 
-def test_long_names_are_short_where_there_is_no_room_and_stay_different() -> None:
-    def shown(names: list[str], width: int) -> str:
-        file = io.StringIO()
-        rows = [[name, "30 µs (27 – 32)", "1.2 ×"] for name in names]
-        Printer(Console(file=file, width=width)).table(["system", "METG", "times the best"], rows, whole=1)
-        return file.getvalue()
+def test_numbers_are_whole_as_long_as_names_can_go_on_behind_a_slash() -> None:
+    terminal = Terminal(width=44)
+    terminal.printer.table(["cell", "METG"], [["taskgrain_graph/nearest/radix=5", "0.41 µs (0.39 – 0.44)"]])
+    assert "0.41 µs (0.39 – 0.44)" in terminal.shown
+    assert [line.split()[0] for line in terminal.shown.splitlines()[3:5]] == [
+        "taskgrain_graph/",
+        "nearest/radix=5",
+    ]
 
-    one, other = (f"mpi+OMP_NUM_THREADS=2+STARPU_SCHED={end}+UCX_TLS=sm_self_tcp" for end in ("dm", "ws"))
-    assert f"{one[:16]}…{one[-16:]} " in shown([one, "mpi"], 80)
-    assert max(map(len, shown([one, "mpi"], 80).splitlines())) <= 80
-    assert one in shown([one, "mpi"], 200), "there is room"
-    assert one in shown([one, other], 120), "they would be the same"
-    third = one.replace("mpi", "starpu")
-    assert f"{third[:16]}…{third[-16:]} " in shown([one, other, third], 80), "which others do not matter to"
+
+NAMES = (
+    "mpi+OMP_NUM_THREADS=2+STARPU_SCHED=dm+UCX_TLS=sm_self_tcp",
+    "taskgrain_graph.ready_queue/stencil_1d_periodic/width=16/output_bytes=4096",
+    "mpi@ab12cd34 (simulated)",
+)
+HEADS = ("system", "stencil_1d/width=16", "nearest/radix=5/graphs=4", "all_to_all", "a title of words")
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "ascii"])
+@pytest.mark.parametrize("width", [26, 40, 60, 80, 120])
+def test_no_width_breaks_a_word(encoding: str, width: int) -> None:
+    def words(shown: str) -> set[str]:
+        lines = (line.replace("|", " ") for line in shown.splitlines() if line.strip("|+─- "))
+        return {part for line in lines for word in line.split() for part in parts(word, NAME)}
+
+    rows = [[name, "1.25 ×, 0.41 µs (0.39 – 0.44)", "a/b.c", "2.5", "not comparable"] for name in NAMES]
+    for count in range(1, 6):
+        for texts in (1, 2):
+            narrow, wide = Terminal(encoding, width), Terminal(encoding, 10_000)
+            for terminal in (narrow, wide):
+                terminal.printer.table(HEADS[:count], [row[:count] for row in rows], texts=texts)
+            assert words(narrow.shown) == words(wide.shown)
+            assert max(map(len, narrow.shown.splitlines())) <= width
+
+
+def test_a_table_that_is_too_wide_becomes_several_with_the_names_in_each() -> None:
+    terminal = Terminal(width=40)
+    heads = ["system", *(f"workload_{number}" for number in range(9))]
+    terminal.printer.table(heads, [[name, *["10.5 × (9.1 – 12.4)"] * 9] for name in ("mpi", "tbb")])
+    lines = [line.split() for line in terminal.shown.splitlines()]
+    assert sum(line[:1] == ["mpi"] for line in lines) == sum(line[:1] == ["system"] for line in lines) > 1
+    assert sum(line.count("10.5") for line in lines) == 2 * 9

@@ -1,6 +1,6 @@
 // The page of one cell, beside the tables and plots in which the reader has chosen it.
 (() => {
-  const { at, every, cells, state } = report;
+  const { at, every, state } = report;
   const panel = at("chosen");
   let opener = null;
 
@@ -11,7 +11,7 @@
     if (!block) return;
     for (const one of marks()) one.classList.remove("chosen");
     for (const one of every(`td[data-cell="${index}"], tr[data-cell="${index}"]`)) one.classList.add("chosen");
-    panel.querySelector("h2").textContent = cells[index].name;
+    panel.querySelector("h2").replaceChildren(...block.querySelector(".name").cloneNode(true).childNodes);
     at("chosen-facts").replaceChildren(block.querySelector("dl").cloneNode(true));
     panel.hidden = false;
     document.body.classList.add("beside");
