@@ -9,6 +9,7 @@ from typing import Any
 import vl_convert
 
 from taskgrain.report import look
+from taskgrain.report.charts import key
 from taskgrain.report.charts.chart import Figure
 from taskgrain.report.look import PAPER, VEGALITE
 
@@ -17,12 +18,14 @@ Item = dict[str, Any]
 
 @dataclass(frozen=True)
 class DrawnChart:
-    """The marks by their kind (`symbol`, `rule`, `line`, …), apart from those of axes and legends."""
+    """The marks by their kind (`symbol`, `rule`, `line`, …), apart from those of axes and the names below."""
 
     marks: dict[str, list[list[Item]]]
     """Of each kind a list for each layer; each line is a layer of its own."""
     texts: tuple[str, ...]
-    """All of them: results, titles, labels of axes, names in legends."""
+    """All of them: results, titles, labels of axes, names below the plot."""
+    key: dict[str, list[Item]]
+    """What stands beside the names below the plot, and these, by kind."""
 
     def layer(self, kind: str, place: int = 0) -> list[Item]:
         """The marks of a kind in the layer number `place` of this kind."""
@@ -31,7 +34,7 @@ class DrawnChart:
 
 def draw(figure: Figure, width: int = 200, **params: object) -> DrawnChart:
     """Draws a figure with plots of `width` pixels; `params` are values of the specification's parameters."""
-    spec = look.finish(figure.draw(width), PAPER)
+    spec = look.finish(key.drawn(figure, width), PAPER)
     spec["datasets"] = spec.get("datasets", {}) | figure.data
     for one in spec.get("params", []):
         if one["name"] in params:
@@ -43,7 +46,10 @@ def draw(figure: Figure, width: int = 200, **params: object) -> DrawnChart:
         texts += [str(item["text"]) for item in mark["items"] if "text" in item]
         if mark.get("role") == "mark":
             marks.setdefault(mark["marktype"], []).append(mark["items"])
-    return DrawnChart(marks, tuple(texts))
+    below = {kind: some[-1] for kind, some in marks.items() if kind != "line"} if figure.key else {}
+    for kind in below:
+        marks[kind].pop()
+    return DrawnChart({kind: some for kind, some in marks.items() if some}, tuple(texts), below)
 
 
 def _marks(node: Any) -> Iterator[Item]:

@@ -120,7 +120,8 @@ def _points(
 def _by_system(rows: Sequence[Measured], channel: Any) -> Any:
     """Colour or shape, which the legend below names."""
     systems = [row.system for row in rows]
-    styles = [look.style(place, PAPER)[channel is alt.Shape] for place in range(len(systems))]
+    looks = [look.style(place, PAPER) for place in range(len(systems))]
+    styles = [one.shape if channel is alt.Shape else one.colour for one in looks]
     columns = max(1, int((2 * _WIDTH + _BESIDE) / (_SYMBOL + _LETTER * max(map(len, systems)))))
     legend = alt.Legend(orient="bottom", columns=columns, symbolSize=26, symbolOpacity=1, symbolLimit=0)
     return channel("system:N", scale=alt.Scale(domain=systems, range=styles), legend=legend)

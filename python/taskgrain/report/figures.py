@@ -9,6 +9,7 @@ from pathlib import Path
 import vl_convert
 
 from taskgrain.report import look
+from taskgrain.report.charts import key
 from taskgrain.report.charts.chart import Figure
 from taskgrain.report.charts.table import CHARTS
 from taskgrain.report.data import Results
@@ -51,7 +52,7 @@ def _fitted(figure: Figure, title: str = "") -> tuple[Spec, str]:
     """
     width = figure.width / figure.plots * 0.6
     for _ in range(3):
-        spec = look.finish(figure.draw(round(width)), PAPER)
+        spec = look.finish(key.drawn(figure, round(width)), PAPER)
         spec["config"]["background"] = "#ffffff"
         spec["padding"] = 1
         if title:

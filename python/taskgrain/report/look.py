@@ -21,10 +21,26 @@ SHAPES = (
     "M0 -1.05L1.05 0L0 1.05L-1.05 0Z",  # diamond
     "M-.3 -.95H.3V-.3H.95V.3H.3V.95H-.3V.3H-.95V-.3H-.3Z",  # cross
     "M0 .95L.95 -.75H-.95Z",  # triangle down
+    "M0 -1L.95 0H.4V.9H-.4V0H-.95Z",  # arrow
+    "M-.8 -.9H.8L.2 0L.8 .9H-.8L-.2 0Z",  # hourglass
+    "M0 -1.05L.26 -.36L1 -.32L.43 .14L.62 .85L0 .45L-.62 .85L-.43 .14L-1 -.32L-.26 -.36Z",  # star
+    "M-.35 -1H.35V1H-.35Z",  # bar
+    "M-.9 -.8L0 -.2L.9 -.8V.8L0 .2L-.9 .8Z",  # bow tie
+    "M-1 -.35H1V.35H-1Z",  # bar that lies
 )
-"""Paths in -1…1, so that the page's legend can draw them too. Colour and shape together name a system."""
+"""Paths in -1…1, so that the page's legend can draw them too."""
+DASHES: tuple[list[float], ...] = (
+    [1, 0],
+    [6, 2],
+    [1.5, 1.5],
+    [6, 1.5, 1.5, 1.5],
+    [10, 1.5, 1.5, 1.5, 1.5, 1.5],
+)
+"""Of lines, in points."""
 
 AT_MOST, AT_LEAST = "M-1 0L.8 -1V1Z", "M1 0L-.8 -1V1Z"
+NOTHING = "M-.9 -.7L-.7 -.9L0 -.2L.7 -.9L.9 -.7L.2 0L.9 .7L.7 .9L0 .2L-.7 .9L-.9 .7L-.2 0Z"
+"""Of what has neither a number nor a bound: a thin cross, at the bad end of the axis."""
 
 
 @dataclass(frozen=True)
@@ -65,10 +81,27 @@ PAGE = Theme(
 )
 
 
-def style(index: int, theme: Theme) -> tuple[str, str]:
-    """Colour and shape of the system number `index`: no two of the first 42 are the same."""
+@dataclass(frozen=True)
+class Style:
+    """What tells a system from others."""
+
+    colour: str
+    shape: str
+    """An SVG path in -1…1."""
+    dash: list[float]
+    """Of its line."""
+
+
+def style(index: int, theme: Theme) -> Style:
+    """That of the system number `index`: no two of the first 84 have one colour and shape, and no two of the
+    first 420 have the same dash, too. The first seven differ in their colour."""
     turn, colour = divmod(index, len(theme.palette))
-    return theme.palette[colour], SHAPES[(colour + turn) % len(SHAPES)]
+    return Style(theme.palette[colour], SHAPES[(colour + turn) % len(SHAPES)], DASHES[turn % len(DASHES)])
+
+
+def nothing(theme: Theme) -> Style:
+    """That of a system without a line."""
+    return Style(theme.muted, NOTHING, [0, 100])
 
 
 REACH = 5.0
@@ -132,7 +165,7 @@ def time_axis(low: float, high: float, title: str | None) -> alt.Axis:
     )
 
 
-def finish(chart: alt.LayerChart | alt.FacetChart | alt.ConcatChart, theme: Theme) -> Spec:
+def finish(chart: alt.LayerChart | alt.FacetChart | alt.ConcatChart | alt.VConcatChart, theme: Theme) -> Spec:
     """The specification of a chart, in the colours of `theme`."""
     spec: Spec = chart.to_dict()
     spec["config"] = {

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import jinja2
@@ -46,15 +46,7 @@ _DRAWN = 5
 """Systems that charts show at first; the others are grey."""
 
 
-@dataclass(frozen=True)
-class Look:
-    """The colour and the shape (an SVG path in -1…1) of a system that is drawn."""
-
-    colour: str
-    path: str
-
-
-LOOKS = tuple(Look(*look.style(place, look.PAGE)) for place in range(len(look.PAGE.palette)))
+LOOKS = tuple(look.style(place, look.PAGE) for place in range(len(look.PAGE.palette)))
 """As many as there are colours: no more systems are drawn at once."""
 
 
@@ -176,7 +168,7 @@ def _data(
             _cell(cell, index, row, most)
             for (index, cell), row in zip(enumerate(results.cells), rows.metg(results), strict=True)
         ],
-        "looks": [{"colour": one.colour, "shape": one.path} for one in LOOKS],
+        "looks": [{"colour": one.colour, "shape": one.shape} for one in LOOKS],
         "drawn": matrix.drawn(results, found, _DRAWN),
         "times": [{"seconds": one, "text": quantity.seconds(one, 2)} for one in times],
         "start": at or (asked[0] if asked and no_metg else None),

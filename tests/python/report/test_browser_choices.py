@@ -29,6 +29,7 @@ from browser_page import (
 from chromium import show
 from selenium import webdriver
 from selenium.webdriver.common.action_chains import ActionChains
+from selenium.webdriver.common.actions.action_builder import ActionBuilder
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import Select, WebDriverWait
@@ -216,6 +217,24 @@ def test_hovering_tells_what_a_point_is(browser: webdriver.Chrome, report: str) 
         assert word in tooltip.text
 
 
+def test_pointing_at_a_grey_line_tells_its_system(browser: webdriver.Chrome, report: str) -> None:
+    show(browser, report)
+    place = browser.execute_script("""
+        const lines = [...document.querySelectorAll("#efficiency-0 .mark-line path")];
+        const line = lines.filter(one => getComputedStyle(one).opacity === "0").at(-1);
+        line.scrollIntoView({block: "center"});
+        const {x, y} = line.getPointAtLength(0).matrixTransform(line.getScreenCTM());
+        return [Math.round(x), Math.round(y)];""")
+    move = ActionBuilder(browser)
+    move.pointer_action.move_to_location(*place)
+    move.perform()
+    visible = (By.CSS_SELECTOR, "#vg-tooltip-element.visible")
+    tooltip = WebDriverWait(browser, 10).until(lambda one: one.find_element(*visible))
+    system = tooltip.text.split()[-1]
+    assert tooltip.text.startswith("system") and system in results_folder.SYSTEMS
+    assert system not in drawn(browser)
+
+
 def test_disturbed_samples_are_grey(browser: webdriver.Chrome, tmp_path: Path) -> None:
     cell = results_folder.cell_name("mpi", "fft")
     ended = results_folder.metg_line(cell, 1e-6) | {"disturbed_runs": 10}
@@ -232,10 +251,12 @@ def test_disturbed_samples_are_grey(browser: webdriver.Chrome, tmp_path: Path) -
 
 def test_a_study_of_the_radix(browser: webdriver.Chrome, tmp_path: Path) -> None:
     show(browser, write(data.read(results_folder.of_radices(tmp_path))).as_uri())
-    assert len(marks(browser, "swept-0")) == 7  # 2 systems, 4 radices, one never reached
+    assert len(marks(browser, "swept-0")) == 9  # 2 systems, 4 radices; an arrow from one never reached
     text = browser.find_element(By.ID, "swept-0").text
     assert "dependences per task (radix)" in text
     browser.find_element(By.CSS_SELECTOR, "#drawn-systems button[data-system='limit']").send_keys(Keys.ENTER)
-    until(browser, lambda: len(marks(browser, "swept-0")) == 3)
-    assert len(browser.find_elements(By.CSS_SELECTOR, "#swept-0 .mark-line path")) == 2  # one of them grey
+    until(browser, lambda: len(marks(browser, "swept-0")) == 5)
+    assert (
+        len(browser.find_elements(By.CSS_SELECTOR, "#swept-0 .mark-line path")) == 3
+    )  # one of them grey, and easy to point at
     assert complaints(browser) == []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 
+from taskgrain.drive import catalogue
 from taskgrain.report import embed, look
 
 # Machado, Oliveira and Fernandes, IEEE TVCG 15(6), 2009, linear RGB: protanopia, deuteranopia, tritanopia.
@@ -44,11 +45,20 @@ def test_colours_or_shapes_differ_for_every_eye() -> None:
             seen = [lightness_and_hue(colour, matrix) for colour in palette]
             for i, one in enumerate(seen):
                 for j, other in enumerate(seen[:i]):
-                    same_shape = look.style(i, look.PAPER)[1] == look.style(j, look.PAPER)[1]
+                    same_shape = look.style(i, look.PAPER).shape == look.style(j, look.PAPER).shape
                     # 2.3 is what an eye can just tell side by side; marks lie apart.
                     assert math.dist(one, other) > (20 if same_shape else 8), (palette[i], palette[j])
 
 
-def test_looks_are_different() -> None:
-    looks = [look.style(i, look.PAPER) for i in range(42)]
-    assert len(set(looks)) == 42
+def test_there_are_more_looks_than_systems() -> None:
+    looks = [look.style(place, look.PAPER) for place in range(420)]
+    assert len({(one.colour, one.shape, *one.dash) for one in looks}) == 420
+    marks = {(one.colour, one.shape) for one in looks[:84]}
+    assert len(marks) == 84 > len(catalogue.discover()), "also of charts without lines"
+    assert len({one.colour for one in looks[:7]}) == 7 and {one.dash[1] for one in looks[:7]} == {0}
+
+
+def test_shapes_are_as_large_as_each_other() -> None:
+    for shape in look.SHAPES:
+        path = re.sub(r"A[^A-Za-z]*", "", shape)
+        assert 0.75 <= max(abs(float(one)) for one in re.findall(r"-?\d*\.?\d+", path)) <= 1.06, shape

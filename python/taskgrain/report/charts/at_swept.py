@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 
@@ -11,13 +11,24 @@ from markupsafe import Markup
 
 from taskgrain.report import look
 from taskgrain.report.charts.chart import Figure, Plot, Section
-from taskgrain.report.charts.intervals import like
-from taskgrain.report.charts.lines import Chart, looks, opacity, page_spec, size, sized, tooltip
+from taskgrain.report.charts.intervals import like, nothing
+from taskgrain.report.charts.lines import (
+    Chart,
+    figure,
+    height,
+    looks,
+    opacity,
+    page_spec,
+    size,
+    sized,
+    tooltip,
+)
 from taskgrain.report.charts.swept import axis
 from taskgrain.report.data import Results
 from taskgrain.report.look import PAGE, PAPER, Theme
 from taskgrain.report.rows import Row, short
 from taskgrain.report.sweeps import Sweep, sweeps
+from taskgrain.results import outcome
 from taskgrain.words import quantity
 
 
@@ -37,7 +48,8 @@ class _Asked:
 
 def _intro(results: Results) -> Markup:
     return Markup(
-        "<p>How efficient tasks of a given time are, on workloads that differ in one field alone.</p>"
+        "<p>How efficient tasks of a given time are, on workloads that differ in one field alone. A cross is "
+        "a cell without an answer; the table says why.</p>"
     )
 
 
@@ -63,30 +75,33 @@ def on_page(results: Results) -> Iterator[Plot]:
 def on_paper(results: Results) -> Iterator[Figure]:
     """A figure for each sweep and task time."""
     for one in _asked(results):
-        legend = [results.cells[number].system for number in one.rows]
-        draw = partial(chart, results, PAPER, legend=legend, sweep=one.sweep)
+        systems = {results.cells[number].system: True for number in one.rows}
+        draw = partial(chart, results, PAPER, sweep=one.sweep)
         rows = [row for some in one.rows.values() for row in some]
         name = f"{one.sweep.field} {one.sweep.name} at {1e6 * one.seconds:g}us"  # as --at takes it
-        yield Figure(name, draw, {"rows": rows})
+        yield figure(results, name, draw, {"rows": rows}, systems)
 
 
 def _asked(results: Results) -> Iterator[_Asked]:
     for sweep in sweeps(results):
-        points = [(number, point) for number in sweep.values for point in results.cells[number].at]
-        for seconds in sorted({point.asked for _, point in points if point.asked}):
+        points = [point for number in sweep.values for point in results.cells[number].at]
+        for seconds in sorted({point.asked for point in points if point.asked}):
             rows: dict[int, list[Row]] = {}
-            for number, point in points:
-                if point.asked == seconds:
-                    row: Row = {
-                        "cell": number,
-                        "system": results.cells[number].system,
-                        "at": sweep.values[number],
-                        "efficiency": short(point.efficiency),
-                        "low": short(point.efficiency_low),
-                        "high": short(point.efficiency_high),
-                        "reached": quantity.percent_interval(point.share),
-                    }
-                    rows[number] = [row]
+            for number, at in sweep.values.items():
+                cell = results.cells[number]
+                if cell.metg.about is not None:  # asked for METG instead
+                    continue
+                reached = quantity.NOTHING if cell.at else outcome.short(cell)
+                row: Row = {"cell": number, "system": cell.system, "at": at, "reached": reached}
+                for point in cell.at:
+                    if point.asked == seconds:
+                        row |= {
+                            "efficiency": short(point.efficiency),
+                            "low": short(point.efficiency_low),
+                            "high": short(point.efficiency_high),
+                            "reached": quantity.percent_interval(point.share),
+                        }
+                rows[number] = [row]
             yield _Asked(sweep, seconds, rows)
 
 
@@ -94,9 +109,7 @@ def _spec(results: Results, sweep: Sweep) -> look.Spec:
     return page_spec(chart(results, PAGE, sweep=sweep))
 
 
-def chart(
-    results: Results, theme: Theme, width: int | None = None, legend: Sequence[str] = (), *, sweep: Sweep
-) -> Chart:
+def chart(results: Results, theme: Theme, width: int | None = None, *, sweep: Sweep) -> Chart:
     """Efficiency against the field, of the data set `rows` with the field's value as `at`."""
     reached = [point.efficiency for number in sweep.values for point in results.cells[number].at]
     top = min(2.0, max(1.05, *reached, 0.0))
@@ -107,12 +120,17 @@ def chart(
         scale=alt.Scale(domain=[0, top], clamp=True),
         axis=alt.Axis(title="efficiency", tickCount=5, labelExpr=label),
     )
-    colour, shape = looks(results, theme, legend, width)
+    colour, shape, dash = looks(results, theme, width)
     base = alt.Chart(alt.NamedData(name="rows")).encode(color=colour, opacity=opacity(1.0))
     names = tooltip(system="system", at=sweep.title, reached="efficiency")
     layers = [
         base.mark_rule().encode(x=x, y=like(y, "low:Q"), y2="high:Q", opacity=opacity(0.6)),
-        base.mark_line(strokeWidth=1.6 if width is None else 1).encode(x=x, y=y, order="at:Q"),
+        base.mark_line(strokeWidth=1.6 if width is None else 1).encode(
+            x=x, y=y, order="at:Q", strokeDash=dash
+        ),
         base.mark_point(filled=True, size=size(width)).encode(x=x, y=y, shape=shape, tooltip=names),
+        nothing(base, "efficiency", size(width)).encode(
+            x=x, y=alt.value(alt.expr("height") if width is None else height(width)), tooltip=names
+        ),
     ]
     return sized(layers, width)

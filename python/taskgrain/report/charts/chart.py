@@ -10,10 +10,10 @@ import altair as alt
 from markupsafe import Markup
 
 from taskgrain.report.data import Results
-from taskgrain.report.look import Spec
+from taskgrain.report.look import Spec, Style
 from taskgrain.report.rows import Row
 
-Drawn = alt.LayerChart | alt.FacetChart | alt.ConcatChart
+Drawn = alt.LayerChart | alt.FacetChart | alt.ConcatChart | alt.VConcatChart
 ONE_COLUMN, BOTH_COLUMNS = 241.0, 504.0
 """Points (1/72 inch), of the two-column formats of ACM and IEEE: 3.35 and 7 inches."""
 
@@ -86,6 +86,8 @@ class Figure:
     """Of the whole figure, in points."""
     plots: int = 1
     """That stand side by side."""
+    key: Mapping[str, Style] = field(default_factory=dict)
+    """The systems that have a line, which are named below the plot."""
 
 
 class Chart(Protocol):

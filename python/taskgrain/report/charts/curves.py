@@ -7,7 +7,7 @@ from functools import partial
 
 from taskgrain.report import rows
 from taskgrain.report.charts.chart import Figure, Plot
-from taskgrain.report.charts.lines import Chart, page_spec
+from taskgrain.report.charts.lines import Chart, figure, page_spec
 from taskgrain.report.data import Cell, Results
 from taskgrain.report.look import PAGE, PAPER
 
@@ -19,8 +19,8 @@ def on_page(
 ) -> Iterator[Plot]:
     """A panel for each workload that has a curve."""
     for place, workload in enumerate(results.workloads):
-        numbers = [i for i in rows.numbers(results, workload) if results.cells[i].points]
-        if numbers:
+        numbers = rows.numbers(results, workload)
+        if any(results.cells[i].points for i in numbers):
             yield Plot(
                 id=f"{name}-{place}",
                 heading=workload,
@@ -29,18 +29,20 @@ def on_page(
                 spec=lambda: page_spec(chart(results, PAGE)),
                 cells=tuple(numbers),
                 shows="points",
-                levels=levels(results.cells[i] for i in numbers),
+                levels=levels(results.cells[i] for i in numbers if results.cells[i].points),
             )
 
 
 def on_paper(results: Results, name: str, chart: Callable[..., Chart], levels: Levels) -> Iterator[Figure]:
-    """One figure for each workload that has a curve."""
+    """One figure for each workload that has a curve; `name` is the field of its points, too."""
     for workload in results.workloads:
         numbers = rows.numbers(results, workload)
         cells = [results.cells[i] for i in numbers]
-        if not (legend := [cell.system for cell in cells if cell.points]):
-            continue
-        # Samples are for looking closely, on the page: thousands of them make a figure of megabytes.
         points = [row for i in numbers for row in rows.points(results.cells[i], i)]
+        if not points:
+            continue
+        drawn = {row["system"] for row in points if row[name] is not None}
+        systems = {cell.system: cell.system in drawn for cell in cells}
+        # Samples are for looking closely, on the page: thousands of them make a figure of megabytes.
         data = {"points": points, "samples": [], "levels": levels(cells)}
-        yield Figure(f"{name} {workload}", partial(chart, results, PAPER, legend=legend), data)
+        yield figure(results, f"{name} {workload}", partial(chart, results, PAPER), data, systems)

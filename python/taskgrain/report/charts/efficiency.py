@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import altair as alt
 from markupsafe import Markup
@@ -41,7 +41,7 @@ def on_paper(results: Results) -> Iterator[Figure]:
     return curves.on_paper(results, "efficiency", chart, rows.thresholds)
 
 
-def chart(results: Results, theme: Theme, width: int | None = None, legend: Sequence[str] = ()) -> Chart:
+def chart(results: Results, theme: Theme, width: int | None = None) -> Chart:
     """Efficiency against granularity, of the data sets `points`, `samples` and `levels`."""
     curves = [point for cell in results.cells for point in cell.points]
     low, high = look.domain(
@@ -59,4 +59,4 @@ def chart(results: Results, theme: Theme, width: int | None = None, legend: Sequ
     scale = alt.Scale(domain=[0, top], clamp=True)
     label = "format(100 * datum.value, '.0f') + ' %'"
     y = alt.Y("efficiency:Q", scale=scale, axis=alt.Axis(title="efficiency", tickCount=5, labelExpr=label))
-    return lines((x, y, (low, high), (0, top)), looks(results, theme, legend, width), theme, width)
+    return lines((x, y, (low, high), (0, top)), looks(results, theme, width), theme, width)

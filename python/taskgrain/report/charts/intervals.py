@@ -9,6 +9,8 @@ from typing import Any
 
 import altair as alt
 
+from taskgrain.report.look import NOTHING
+
 Ends = tuple[float, float | str]
 """Where an axis begins and ends; a text names a parameter of the specification."""
 
@@ -33,6 +35,14 @@ def arrows(base: alt.Chart, channel: alt.X | alt.Y, low: str, high: str, ends: E
         .encode(**{name: like(channel, f"{field}:Q")})
         for field, test, head in zip((low, high), tests, heads, strict=True)
     ]
+
+
+def nothing(base: alt.Chart, field: str, size: int, **look: Any) -> alt.Chart:
+    """A cross for each row that has no such field, for the bad end of its axis."""
+    without: alt.Chart = base.transform_filter(f"!isValid(datum.{field})").mark_point(
+        filled=True, size=size, shape=NOTHING, opacity=1, **look
+    )
+    return without
 
 
 def within(field: str, ends: Ends) -> str:

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import altair as alt
 
 from taskgrain.report import look
+from taskgrain.report.charts import key
+from taskgrain.report.charts.chart import ONE_COLUMN, Figure
 from taskgrain.report.charts.intervals import Ends, arrows, by_certainty, like, within
 from taskgrain.report.data import Results
-from taskgrain.report.look import PAGE, Spec, Theme
+from taskgrain.report.look import PAGE, PAPER, Spec, Theme
+from taskgrain.report.rows import Row
 
 Chart = alt.LayerChart | alt.FacetChart
 Axes = tuple[alt.X, alt.Y, Ends, Ends]
-_SYMBOL, _LETTER = 16, 4.6
-"""How wide a legend's symbol with its distances, and about how wide a letter of its names is, in points."""
+Looks = tuple[alt.Color, alt.Shape, Any]
+"""Colour, shape and dash."""
 _DIMMED = "chosen === '' || datum.system === chosen ? {} : {}"
 
 
@@ -24,15 +27,13 @@ def page_spec(chart: Chart) -> Spec:
     return look.finish(chart, PAGE) | {"padding": {"top": 4, "bottom": 4}}
 
 
-def curves(
-    axes: Axes, looks: tuple[alt.Color, alt.Shape], theme: Theme, width: int | None, most: float = 1.0
-) -> Chart:
+def curves(axes: Axes, looks: Looks, theme: Theme, width: int | None, most: float = 1.0) -> Chart:
     """A line for each system with its points, their intervals, and the samples behind them.
 
     `most` is the value of the parameter that an end of the axes may name.
     """
     x, y, x_ends, y_ends = axes
-    colour, shape = looks
+    colour, shape, dash = looks
     name, across = y.shorthand.removesuffix(":Q"), x.shorthand.removesuffix(":Q")
     base = alt.Chart(alt.NamedData(name="points")).encode(color=colour, opacity=opacity(1.0))
     shown = tooltip(
@@ -42,7 +43,7 @@ def curves(
     by_granularity = x.shorthand == "granularity:Q"
     levels = alt.Chart(alt.NamedData(name="levels"))
     # At the end where the curves are not: they rise above the threshold, and towards the peak.
-    end = alt.expr("width") if by_granularity else 0
+    end = (alt.expr("width") if width is None else width) if by_granularity else 0
     beside: Any = {"align": "right", "dx": -2} if by_granularity else {"align": "left", "dx": 2}
     # Scales clamp; a sample outside would be drawn where it is not.
     inside = f"{within(across, x_ends)} && {within(name, y_ends)}"
@@ -74,7 +75,9 @@ def curves(
         *(across if by_granularity else ()),
         faint.mark_rule().encode(x=x, y=like(y, f"{name}_low:Q"), y2=f"{name}_high:Q"),
         *arrows(faint.encode(x=x), y, f"{name}_low", f"{name}_high", y_ends, head),
-        base.mark_line(strokeWidth=1.6 if width is None else 1).encode(x=x, y=y, order="iterations:Q"),
+        base.mark_line(strokeWidth=1.6 if width is None else 1).encode(
+            x=x, y=y, order="iterations:Q", strokeDash=dash
+        ),
         base.mark_point(filled=True, size=size(width)).encode(
             x=x, y=y, shape=shape, tooltip=shown, opacity=opacity(1.0, 0.4)
         ),
@@ -83,9 +86,17 @@ def curves(
 
 
 def rest(x: alt.X, y: alt.Y, order: str) -> list[alt.Chart]:
-    """The systems that the reader has not chosen, on the page: thin grey lines behind the others."""
-    base = alt.Chart(alt.NamedData(name="rest")).mark_line(strokeWidth=0.9, color="var(--rest)")
-    return [base.encode(x=x, y=y, order=order, detail="system:N")]
+    """The systems that the reader has not chosen, on the page: thin grey lines behind the others.
+
+    An unseen line of eight pixels makes each easy to point at.
+    """
+    base = alt.Chart(alt.NamedData(name="rest")).encode(x=x, y=y, order=order, detail="system:N")
+    return [
+        base.mark_line(strokeWidth=0.9, color="var(--rest)"),
+        base.mark_line(strokeWidth=8, color="var(--rest)", opacity=0).encode(
+            tooltip=tooltip(system="system")
+        ),
+    ]
 
 
 def _task(x: alt.X, y: alt.Y, inside: str, theme: Theme) -> list[alt.Chart]:
@@ -98,36 +109,40 @@ def _task(x: alt.X, y: alt.Y, inside: str, theme: Theme) -> list[alt.Chart]:
     ]
 
 
-def looks(
-    results: Results, theme: Theme, legend: Sequence[str], width: int | None
-) -> tuple[alt.Color, alt.Shape]:
-    """Colour and shape of every system, the same in all charts; `legend` are those named below the plot.
+def looks(results: Results, theme: Theme, width: int | None) -> Looks:
+    """Colour, shape and dash of every system, the same in all charts.
 
-    On the page, rows bring both: a few systems are drawn at once, and the reader chooses which.
+    On the page, rows bring colour and shape: a few systems are drawn at once, and the reader chooses which.
     """
     if width is None:
-        return alt.Color("colour:N", scale=None), alt.Shape("shape:N", scale=None)
+        return alt.Color("colour:N", scale=None), alt.Shape("shape:N", scale=None), alt.value([1, 0])
     systems = results.ranked
-    styles = [look.style(i, theme) for i in range(len(systems))]
-    colours = alt.Scale(domain=systems, range=[colour for colour, _ in styles])
-    shapes = alt.Scale(domain=systems, range=[shape for _, shape in styles])
-    named = None
-    if legend:
-        values = [system for system in systems if system in legend]
-        across = _SYMBOL + _LETTER * max(map(len, values))
-        columns = max(1, int(width / across))
-        named = alt.Legend(
-            orient="bottom",
-            values=values,
-            columns=columns,
-            symbolSize=30,
-            symbolOpacity=1,
-            labelLimit=max(30, width - _SYMBOL),
-        )
+    styles = [look.style(place, theme) for place in range(len(systems))]
+
+    def by_system(channel: Any, values: Sequence[Any]) -> Any:
+        return channel("system:N", scale=alt.Scale(domain=systems, range=values), legend=None)
+
     return (
-        alt.Color("system:N", scale=colours, legend=named),
-        alt.Shape("system:N", scale=shapes, legend=named),
+        by_system(alt.Color, [one.colour for one in styles]),
+        by_system(alt.Shape, [one.shape for one in styles]),
+        by_system(alt.StrokeDash, [one.dash for one in styles]),
     )
+
+
+def figure(
+    results: Results,
+    name: str,
+    draw: Callable[..., Chart],
+    data: dict[str, list[Row]],
+    systems: Mapping[str, bool],
+) -> Figure:
+    """A figure with a line for each system that has one; all are named below it."""
+    named = {
+        system: look.style(place, PAPER) if systems[system] else look.nothing(PAPER)
+        for place, system in enumerate(results.ranked)
+        if system in systems
+    }
+    return Figure(name, draw, data, key.across(named), key=named)
 
 
 def opacity(usual: float, uncertain: float | None = None) -> Any:
@@ -144,8 +159,15 @@ def size(width: int | None) -> int:
     return 34 if width is None else 18
 
 
+def height(width: int) -> int:
+    """Of a figure's plot: one for both columns has more lines."""
+    return 140 if width < ONE_COLUMN else 220
+
+
 def sized(layers: Sequence[alt.Chart], width: int | None, most: float = 1.0) -> Chart:
-    size = {"width": "container", "height": 190} if width is None else {"width": width, "height": 140}
+    size = (
+        {"width": "container", "height": 190} if width is None else {"width": width, "height": height(width)}
+    )
     given = [alt.param(name="chosen", value=""), alt.param(name="most", value=most)]
     return alt.layer(*layers, **size).add_params(*given)
 

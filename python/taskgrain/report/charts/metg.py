@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from taskgrain.report import look, rows
 from taskgrain.report.charts.chart import BOTH_COLUMNS, Figure, Plot, Section
-from taskgrain.report.charts.intervals import arrows, by_certainty, like, within
+from taskgrain.report.charts.intervals import arrows, by_certainty, like, nothing, within
 from taskgrain.report.charts.lines import Chart, page_spec, tooltip
 from taskgrain.report.data import Results
 from taskgrain.report.look import PAGE, PAPER, Theme
@@ -23,6 +23,7 @@ _MARKS = (
     ("at most", "M-.8 0L.8 -.9V.9Z", "accent"),
     ("more than", "M.8 0L-.8 -.9V.9Z", "accent"),
     ("floor: what an empty task takes", "M-.25 -1.1H.25V1.1H-.25Z", "muted"),
+    ("neither number nor bound", look.NOTHING, "muted"),
 )
 
 
@@ -131,6 +132,7 @@ def panel(
     # On the page, the time that the reader has typed: with a METG left of it, tasks are long enough.
     task = alt.Chart(alt.NamedData(name="task")).transform_filter(within("at", (low, high)))
     asked = [task.mark_rule(strokeDash=[2, 3], strokeWidth=1.4, color=theme.ink).encode(x=like(x, "at:Q"))]
+    edge = alt.expr("width") if width is None else width
     right, far = (
         (alt.expr("width + 8"), alt.expr(f"width + {room}")) if width is None else (width + 6, width + room)
     )
@@ -144,6 +146,7 @@ def panel(
             filled=True, size=22 if paper else 46, opacity=1, color=theme.accent, stroke=theme.accent
         ).encode(x=x, shape=alt.Shape("mark:N", scale=None), fillOpacity=by_certainty(1, 0.35)),
         *arrows(bars.encode(fill=alt.value(theme.accent)), ends, "low", "high", (low, high), head),
+        nothing(base, "x", 22 if paper else 46, color=theme.muted).encode(x=alt.value(edge)),
         base.mark_text(align="left", color=theme.ink).encode(x=alt.value(right), text="text:N"),
         # Unseen, as wide as the longest result: so that all panels are equally wide.
         alt.Chart(alt.InlineData(values=[{}]))

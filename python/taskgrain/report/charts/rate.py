@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 
@@ -50,7 +50,6 @@ def chart(
     results: Results,
     theme: Theme,
     width: int | None = None,
-    legend: Sequence[str] = (),
     *,
     most: float = 1.0,
 ) -> Chart:
@@ -67,4 +66,4 @@ def chart(
     axis = alt.Axis(title=f"{unit} per core", labelExpr="format(datum.value, '~s')", tickCount=5)
     y = alt.Y("rate:Q", scale=scale, axis=axis)
     axes = (x, y, (low, high), (0, "most"))
-    return lines(axes, looks(results, theme, legend, width), theme, width, most)
+    return lines(axes, looks(results, theme, width), theme, width, most)

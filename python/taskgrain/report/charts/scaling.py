@@ -140,9 +140,7 @@ def _row(kind: str, one: Scaling, time: Time, problem: str) -> Row:
     }
 
 
-def chart(
-    results: Results, theme: Theme, width: int | None = None, legend: Sequence[str] = (), *, one: Scaling
-) -> Chart:
+def chart(results: Results, theme: Theme, width: int | None = None, *, one: Scaling) -> Chart:
     """Time against cores or nodes, of the data set `rows`, by its `kind`."""
     times = [time for problem in one.problems for time in problem.times] + list(one.limit)
     low, high = look.domain(end for time in times for end in look.near(time.seconds, time.low, time.high))
@@ -153,7 +151,7 @@ def chart(
     y = alt.Y(
         "seconds:Q", scale=look.log(low, high), axis=look.time_axis(low, high, f"time of {STEPS} steps")
     )
-    colour, _ = looks(results, theme, legend, width)
+    colour, *_ = looks(results, theme, width)
     base = alt.Chart(alt.NamedData(name="rows"))
     of = {
         kind: base.transform_filter(f"datum.kind === '{kind}'")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -11,8 +11,8 @@ from markupsafe import Markup
 
 from taskgrain.report import look, rows
 from taskgrain.report.charts.chart import Figure, Plot, Section
-from taskgrain.report.charts.intervals import arrows, by_certainty, like
-from taskgrain.report.charts.lines import Chart, looks, opacity, page_spec, rest, size, sized, tooltip
+from taskgrain.report.charts.intervals import arrows, by_certainty, like, nothing
+from taskgrain.report.charts.lines import Chart, figure, looks, opacity, page_spec, rest, size, sized, tooltip
 from taskgrain.report.data import Cell, Results
 from taskgrain.report.look import PAGE, PAPER, Theme
 from taskgrain.report.sweeps import Sweep, sweeps
@@ -26,7 +26,8 @@ _DECADE = 8.0
 def _intro(results: Results) -> Markup:
     return Markup(
         "<p>Workloads that differ in one field alone, or in their nodes or cores with the same tasks on each "
-        "core. A gap in a line is a cell without a METG; the table says why.</p>"
+        "core. A gap in a line is a cell without a METG: a pale mark with a bar is a bound, a cross has "
+        "none. The table says why.</p>"
     )
 
 
@@ -52,10 +53,11 @@ def on_paper(results: Results) -> Iterator[Figure]:
     """A figure for each sweep."""
     found = rows.metg(results)
     for sweep in _of_metg(results):
-        legend = [results.cells[number].system for number in sweep.values]
-        draw = partial(chart, results, PAPER, legend=legend, sweep=sweep)
+        systems = {results.cells[number].system: True for number in sweep.values}
+        draw = partial(chart, results, PAPER, sweep=sweep)
         data = {"rows": [found[number] | {"at": value} for number, value in sweep.values.items()]}
-        yield Figure(f"{_STEMS.get(sweep.field, sweep.field)} {sweep.name}", draw, data)
+        name = f"{_STEMS.get(sweep.field, sweep.field)} {sweep.name}"
+        yield figure(results, name, draw, data, systems)
 
 
 def _of_metg(results: Results) -> list[Sweep]:
@@ -71,31 +73,30 @@ def chart(
     results: Results,
     theme: Theme,
     width: int | None = None,
-    legend: Sequence[str] = (),
     *,
     sweep: Sweep,
 ) -> Chart:
     """METG against the field, of the data set `rows` with the field's value as `at`."""
     cells: list[Cell] = [results.cells[number] for number in sweep.values]
-    low, high = look.domain(
-        end for cell in cells for end in look.near(cell.metg.value, cell.metg.low, cell.metg.high)
-    )
+    low, high = look.domain(end for cell in cells for end in look.near(cell.metg.about, *cell.metg.ends))
     x = alt.X("at:Q", **axis(sweep))
     y = alt.Y("metg:Q", scale=look.log(low, high), axis=look.time_axis(low, high, "METG"))
-    colour, shape = looks(results, theme, legend, width)
+    colour, shape, dash = looks(results, theme, width)
     base = alt.Chart(alt.NamedData(name="rows")).encode(color=colour, opacity=opacity(1.0))
     names = tooltip(
         system="system", METG="METG", at=sweep.title, dependences="dependences (mean)", ending="ending"
     )
     bars = base.encode(x=x, opacity=opacity(0.6, 0.25), strokeWidth=by_certainty(1, 0.6))
-    bars = bars.transform_filter("isValid(datum.metg)")
     layers = [
         *(rest(x, y, "at:Q") if width is None else ()),
         bars.mark_rule().encode(y=like(y, "low:Q"), y2="high:Q"),
-        base.mark_line(strokeWidth=1.6 if width is None else 1).encode(x=x, y=y, order="at:Q"),
-        base.mark_point(filled=True, size=size(width)).encode(
-            x=x, y=y, shape=shape, tooltip=names, opacity=opacity(1.0, 0.4)
+        base.mark_line(strokeWidth=1.6 if width is None else 1).encode(
+            x=x, y=y, order="at:Q", strokeDash=dash
         ),
+        base.mark_point(filled=True, size=size(width)).encode(
+            x=x, y=like(y, "x:Q"), shape=shape, tooltip=names, opacity=opacity(1.0, 0.4)
+        ),
+        nothing(base, "x", size(width)).encode(x=x, y=alt.value(0), tooltip=names),
         *arrows(bars, y, "low", "high", (low, high), 14 if width is None else 5),
     ]
     return sized(layers, width)

@@ -80,12 +80,20 @@
     }
   }
 
+  // The systems that the reader draws and that have no line here.
+  function without({ cells: numbers, shows, needs }) {
+    const has = (cell) => (!needs || cell[needs]) && (shows !== "points" || cell.points.length);
+    return numbers.map((index) => cells[index]).filter((cell) => report.lookOf(cell.system) && !has(cell)).map((cell) => cell.system);
+  }
+
   // A plot of nothing is hidden.
   async function redraw([id, chart]) {
     const data = datasets(chart);
     const figure = at(id).closest("figure");
     figure.hidden = !(data.rows ?? data.points).length && !data.rest?.length;
     if (figure.hidden) return;
+    const absent = without(chart);
+    figure.querySelector("figcaption").textContent = absent.length ? `No curve: ${absent.join(", ")}.` : "";
     const view = views[id];
     if (!view) {
       await draw(id, chart, data);

@@ -8,6 +8,7 @@ from report_cells import cell, point, results
 
 from taskgrain.report.charts import at_swept, swept
 from taskgrain.report.data import Cell
+from taskgrain.report.look import NOTHING
 
 
 def of(imbalance: float, *efficiencies: float, system: str = "a") -> Cell:
@@ -30,6 +31,18 @@ def test_a_line_falls_with_the_field() -> None:
     assert [one["y"] for one in line] == sorted(one["y"] for one in line), "downwards"
     assert len(drawn.layer("symbol")) == len(drawn.layer("rule")) == 3
     assert [*swept.on_paper(found)] == [*swept.on_page(found)] == [], "there is no METG to draw"
+
+
+def test_a_cell_without_an_answer_is_a_cross_at_the_bottom() -> None:
+    fields = {"pattern": "fft", "width": 4, "imbalance": 1.0}
+    failed = cell("a", "fft/width=4/imbalance=1", fields=fields, ending="failed", error="crash")
+    found = results(of(0.0, 0.9), failed, of(2.0, 0.4))
+    drawn = draw(next(iter(at_swept.on_paper(found))))
+    (cross,) = next(layer for layer in drawn.marks["symbol"] if layer and layer[0]["shape"] == NOTHING)
+    lowest = max(one["y"] for one in drawn.layer("symbol"))
+    assert cross["y"] > lowest and cross["x"] in {one["x"] for one in drawn.layer("line")}
+    (plot,) = at_swept.on_page(found)
+    assert [row["reached"] for row in plot.own[1]] == ["crash"]
 
 
 def test_each_task_time_has_a_panel_with_rows_by_cell() -> None:

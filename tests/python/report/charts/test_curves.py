@@ -29,13 +29,13 @@ def test_a_panel_for_each_workload_that_has_a_curve() -> None:
         ("name-1", "name", "dom"),
     ]
     assert plots[0].label == "Plot of title on fft, a line for each system"
-    assert [(one.cells, one.shows) for one in plots] == [((0,), "points"), ((2,), "points")]
+    assert [(one.cells, one.shows) for one in plots] == [((0, 1), "points"), ((2,), "points")]
     assert [[level["value"] for level in one.levels] for one in plots] == [[0.8], [0.5]]
 
 
 def test_a_figure_for_each_workload_with_a_curve() -> None:
-    figures = [*curves.on_paper(FULL, "name", efficiency.chart, rows.thresholds)]
-    assert [one.name for one in figures] == ["name fft", "name dom"]
+    figures = [*curves.on_paper(FULL, "efficiency", efficiency.chart, rows.thresholds)]
+    assert [one.name for one in figures] == ["efficiency fft", "efficiency dom"]
     fft, dom = figures
     assert [(row["cell"], row["iterations"]) for row in fft.data["points"]] == [(0, 10), (0, 100)]
     assert [(row["cell"], row["system"]) for row in dom.data["points"]] == [(2, "b")]

@@ -7,6 +7,7 @@ from drawn_chart import DrawnChart, draw
 from report_cells import cell, measured, point, results
 
 from taskgrain.report.charts import efficiency
+from taskgrain.report.look import NOTHING
 
 CURVE = (point(10, 1e-6, 0.2), point(100, 2e-6, 0.6), point(1000, 9e-6, 0.9))
 FULL = results(
@@ -48,12 +49,13 @@ def test_every_point_has_its_intervals(drawn: DrawnChart) -> None:
         assert any(min(one["y"], one["y2"]) < mark["y"] < max(one["y"], one["y2"]) for one in along)
 
 
-def test_the_legend_names_systems_that_have_a_curve(drawn: DrawnChart) -> None:
-    assert {"a", "b"} <= set(drawn.texts)
-    assert "c" not in drawn.texts
+def test_a_system_without_a_curve_is_named_with_a_cross(drawn: DrawnChart) -> None:
+    marks = dict(zip((one["text"] for one in drawn.key["text"]), drawn.key["symbol"], strict=True))
+    assert [name for name, mark in marks.items() if mark["shape"] == NOTHING] == ["c"]
+    assert marks.keys() == {"a", "b", "c"}
 
 
 def test_a_panel_has_the_line_of_each_threshold() -> None:
     (plot,) = efficiency.on_page(FULL)
     assert [level["value"] for level in plot.levels] == [0.5, 0.7]
-    assert plot.cells == (0, 1) and not plot.needs
+    assert plot.cells == (0, 1, 2) and not plot.needs

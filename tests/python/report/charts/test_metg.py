@@ -9,7 +9,7 @@ from report_cells import cell, measured, point, results
 from taskgrain.report.charts import metg
 from taskgrain.report.charts.chart import BOTH_COLUMNS, ONE_COLUMN
 from taskgrain.report.data import Results
-from taskgrain.report.look import AT_LEAST, AT_MOST, SHAPES
+from taskgrain.report.look import AT_LEAST, AT_MOST, NOTHING, SHAPES
 
 WIDTH = 200
 FULL = results(
@@ -33,6 +33,12 @@ def test_every_number_or_bound_has_its_mark(drawn: DrawnChart) -> None:
     assert len({one["y"] for one in marks}) == 4
 
 
+def test_what_has_neither_number_nor_bound_has_a_cross_at_the_far_end(drawn: DrawnChart) -> None:
+    (cross,) = drawn.layer("symbol", 3)
+    texts = {one["text"]: one["y"] for one in drawn.layer("text")}
+    assert (cross["shape"], cross["x"], cross["y"]) == (NOTHING, WIDTH, texts["timeout"])
+
+
 def test_rows_are_from_the_best_to_the_worst_with_their_words(drawn: DrawnChart) -> None:
     texts = sorted(drawn.layer("text"), key=lambda one: one["y"])
     assert [one["text"] for one in texts] == ["≤ 500 ns", "1.00 µs", "4.0 µs", "> 9.00 µs", "timeout"]
@@ -48,7 +54,7 @@ def test_an_interval_is_around_its_mark_and_goes_on_to_the_edge_from_a_bound(dra
             assert 0 < ends[0] < one["x"] < ends[1] < WIDTH
         else:
             assert ends == pytest.approx([0, one["x"]] if one["shape"] == AT_MOST else [one["x"], WIDTH])
-    arrows = drawn.marks["symbol"][1:]
+    arrows = drawn.marks["symbol"][1:3]
     assert [[one["x"] for one in layer] for layer in arrows] == [[0], [WIDTH]]
 
 
@@ -75,7 +81,9 @@ def test_all_workloads_stand_in_one_figure_and_each_alone() -> None:
 
 def test_panels_share_their_scale_and_their_rows() -> None:
     together, *alone = metg.on_paper(of_two_workloads())
-    first, second = draw(together).marks["symbol"][::3]  # behind each, its arrows: to the left, to the right
+    first, second = draw(together).marks["symbol"][
+        ::4
+    ]  # behind each, its arrows to the left, to the right, and crosses
     (same,) = [one for one in second if one["x"] == pytest.approx(min(mark["x"] for mark in first))]
     assert same["y"] == max(one["y"] for one in first)  # system b, second of both panels
     separate = [min(mark["x"] for mark in draw(one).layer("symbol")) for one in alone]

@@ -13,6 +13,7 @@ from report_page import opened
 
 from taskgrain.report.charts import swept
 from taskgrain.report.data import Cell
+from taskgrain.report.look import NOTHING
 
 
 def of_radix(radix: int, metg: float | None, system: str = "a") -> Cell:
@@ -53,7 +54,26 @@ def test_a_cell_without_a_metg_is_a_gap() -> None:
     (figure,) = swept.on_paper(results(*cells))
     drawn = draw(figure)
     assert len(drawn.layer("symbol")) == 3
+    (cross,) = next(layer for layer in drawn.marks["symbol"] if layer and layer[0]["shape"] == NOTHING)
+    assert cross["y"] == 0 and cross["x"] in {one["x"] for one in drawn.layer("line")}
     assert [one.get("defined", True) for one in drawn.layer("line")] == [True, False, True, True]
+
+
+def test_a_bound_has_a_pale_mark_and_a_bar_to_the_edge() -> None:
+    bound = cell(
+        "a",
+        "nearest/radix=5/width=4",
+        ending="never_reached",
+        low=2e-6,
+        fields={"pattern": "nearest", "radix": 5, "width": 4},
+    )
+    (figure,) = swept.on_paper(results(of_radix(1, 1e-6), bound, of_radix(9, 3e-6)))
+    drawn = draw(figure)
+    marks = sorted(drawn.layer("symbol"), key=lambda one: one["x"])
+    assert [one["opacity"] for one in marks] == [1, 0.4, 1]
+    bar = next(one for one in drawn.layer("rule") if one["x"] == marks[1]["x"])
+    assert sorted((bar["y"], bar["y2"])) == [0, marks[1]["y"]]
+    assert [one.get("defined", True) for one in drawn.layer("line")] == [True, False, True]
 
 
 def test_a_figure_has_the_rows_of_its_group_alone() -> None:
