@@ -85,7 +85,25 @@ def test_no_scrolling_to_the_side(browser: webdriver.Chrome, report: str, width:
     show(browser, report, width)
     open_all(browser)
     assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+    assert browser.execute_script("return document.querySelector('nav ul').scrollWidth") <= width, "it wraps"
     assert complaints(browser) == []
+
+
+def test_trust_stands_beside_a_narrow_table_where_there_is_room(
+    browser: webdriver.Chrome, tmp_path: Path
+) -> None:
+    report = write(data.read(results_folder.big(tmp_path, ["mpi", "tbb"], ["fft", "dom"]))).as_uri()
+    boxes = """return ["matrix", "trust"].map(id => document.getElementById(id).getBoundingClientRect())
+        .map(one => [one.left, one.right, one.top, one.bottom])"""
+    for width in (1280, 1000):
+        show(browser, report, width)
+        matrix, trust = browser.execute_script(boxes)
+        assert (trust[0] > matrix[1] and trust[2] < matrix[3]) == (width == 1280)
+        assert (trust[2] > matrix[3]) == (width == 1000)
+    show(browser, report)
+    browser.find_element(By.CSS_SELECTOR, "#matrix td a").send_keys(Keys.ENTER)
+    matrix, trust = browser.execute_script(boxes)
+    assert trust[2] > matrix[3], "the cell chosen takes the room"
 
 
 def test_long_names_of_systems_are_neither_cut_nor_broken_in_a_word(
