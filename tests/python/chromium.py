@@ -30,7 +30,9 @@ def start(profile: Path) -> webdriver.Chrome:
     for flag in (*FLAGS, f"--user-data-dir={profile}"):
         options.add_argument(flag)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    return webdriver.Chrome(options=options, service=Service(DRIVER))
+    browser = webdriver.Chrome(options=options, service=Service(DRIVER))
+    browser.set_script_timeout(600)  # a hang is left to the time limit of the test
+    return browser
 
 
 def show(
