@@ -20,6 +20,7 @@ import psutil
 
 import taskgrain
 from taskgrain import _core
+from taskgrain.machine import processor
 from taskgrain.machine.busy import BUSY_SHARE, BusyWatch
 from taskgrain.machine.cgroups import cpu_limit
 from taskgrain.machine.commit import commit
@@ -40,20 +41,6 @@ def _command(*command: str) -> str:
     except (OSError, subprocess.SubprocessError):
         return ""
     return done.stdout.decode("utf-8", "replace").strip()
-
-
-def _cpu_model() -> str:
-    match = re.search(
-        r"^(?:model name|Model|cpu model)\s*:\s*(.+)$", read_text(Path("/proc/cpuinfo")), re.MULTILINE
-    )
-    return match[1].strip() if match else platform.processor() or platform.machine()
-
-
-def _hypervisor() -> str:
-    if "hypervisor" not in read_text(Path("/proc/cpuinfo")):
-        return ""
-    vendor = read_text(Path("/sys/class/dmi/id/sys_vendor"))
-    return read_text(Path("/sys/hypervisor/type")) or vendor or "unknown"
 
 
 def _os_name() -> str:
@@ -108,7 +95,7 @@ def facts(packages: Iterable[str] = ()) -> dict[str, object]:
         "time": time.time(),
         "host": platform.node(),
         "cpu": {
-            "model": _cpu_model(),
+            "model": processor.model(),
             "architecture": platform.machine(),
             "sockets": place.sockets,
             "physical_cores": place.physical_cores,
@@ -123,7 +110,7 @@ def facts(packages: Iterable[str] = ()) -> dict[str, object]:
         },
         "numa": {str(node): list(cpus) for node, cpus in place.numa.items()},
         "memory": {"bytes": memory.total, "available_bytes": memory.available},
-        "hypervisor": _hypervisor(),
+        "hypervisor": processor.hypervisor(),
         "kernel": platform.release(),
         "transparent_hugepages": read_text(Path("/sys/kernel/mm/transparent_hugepage/enabled")),
         "os": _os_name(),
