@@ -6,8 +6,10 @@ import os
 import re
 import socket
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+
+import psutil
 
 from taskgrain.words.errors import InputError, UsageError, reason
 
@@ -41,8 +43,8 @@ def hosts(listed: str = "", file: str = "", named: Callable[[str], str] = str) -
         raise InputError(origin, wrong[0], "names or addresses of hosts, of letters, digits, and . _ -")
     if not names:
         return (socket.gethostname(),)
-    here = next(filter(is_here, names), None)
-    if here is None:
+    here = _here(names)
+    if not here:
         raise InputError(origin, ", ".join(names), f"hosts that include this one, {socket.gethostname()}")
     return (here, *(one for one in names if one != here))
 
@@ -52,10 +54,35 @@ def _without_slots(name: str) -> str:
     return name.partition(":")[0] if name.count(":") == 1 else name
 
 
-def is_here(name: str) -> bool:
-    """Whether a host of this name is this one."""
-    own = (socket.gethostname(), os.environ.get("SLURMD_NODENAME", ""), "localhost")
-    return name in own or name.partition(".")[0] == own[0].partition(".")[0]
+def _here(names: Sequence[str]) -> str:
+    """The one of them that is this host, empty if none is: by its whole name, by a name without a domain
+    where the other has one, or by its address. `worker.1.net` is another host than `worker.2.net`."""
+    known = {socket.gethostname(), os.environ.get("SLURMD_NODENAME", "")} - {""}
+    own = {name.lower() for name in known}
+
+    def alike(name: str) -> list[str]:
+        label = name.lower().partition(".")[0]
+        return [one for one in own if one.partition(".")[0] == label]
+
+    for is_it in (
+        lambda name: name.lower() in own | {"localhost"},
+        lambda name: any(("." in name) != ("." in one) for one in alike(name)),
+        # A name that begins otherwise is not looked up, as each that nobody knows takes seconds.
+        lambda name: _has_own_address(name, 0 if alike(name) else socket.AI_NUMERICHOST),
+    ):
+        if found := next(filter(is_it, names), None):
+            return found
+    return ""
+
+
+def _has_own_address(name: str, flags: int) -> bool:
+    """Whether the address that this is, or one that the name has, is of a network card of this host."""
+    try:
+        found = {str(one[4][0]).partition("%")[0] for one in socket.getaddrinfo(name, None, flags=flags)}
+    except (OSError, UnicodeError):
+        return False
+    cards = {card.address.partition("%")[0] for some in psutil.net_if_addrs().values() for card in some}
+    return not found.isdisjoint(cards) or any(one.startswith("127.") for one in found)
 
 
 def _of_job() -> tuple[str, list[str]]:

@@ -6,6 +6,7 @@ import os
 import socket
 from pathlib import Path
 
+import psutil
 import pytest
 
 from taskgrain.machine.hosts import hosts
@@ -35,6 +36,49 @@ def test_a_file_of_hosts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_names_may_have_slots_as_launchers_write_them() -> None:
     assert hosts(f"{HERE}:2,b:4,fe80::1") == (HERE, "b", "fe80::1")
+
+
+@pytest.mark.parametrize(
+    ("own", "listed", "here"),
+    [
+        ("worker.2.net", "worker.1.net,worker.2.net", "worker.2.net"),
+        ("worker.2.net", "WORKER.1.NET,Worker.2.net", "Worker.2.net"),
+        ("worker.2.net", "other,worker", "worker"),
+        ("worker", "other.net,worker.1.net", "worker.1.net"),
+        ("worker.2.net", "worker.1.net,127.0.0.1", "127.0.0.1"),
+        ("worker.2.net", "worker.1.net,worker.3.net", ""),
+        ("worker.2.net", "worker.ib,worker.3.net", "worker.ib"),
+        ("worker.2.net", "worker.3.net,::1", "::1"),
+    ],
+)
+def test_this_host_is_known_by_its_whole_name_first(
+    own: str, listed: str, here: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Here `worker.ib` leads to an own address; names that begin otherwise are not looked up."""
+    addresses = {"worker.ib": "127.0.0.1", "worker.1.net": "192.0.2.1", "worker.3.net": "192.0.2.3"}
+    known = socket.getaddrinfo
+
+    def looked_up(name: str, port: None, flags: int = 0) -> object:
+        return known(addresses.get(name, name), port, flags=socket.AI_NUMERICHOST)
+
+    monkeypatch.setattr(socket, "gethostname", lambda: own)
+    monkeypatch.setattr(socket, "getaddrinfo", looked_up)
+    if here:
+        assert hosts(listed)[0] == here and len(hosts(listed)) == 2
+    else:
+        with pytest.raises(InputError, match=f"hosts that include this one, {own}"):
+            hosts(listed)
+
+
+def test_an_own_address_is_this_host() -> None:
+    every = [
+        card.address
+        for some in psutil.net_if_addrs().values()
+        for card in some
+        if card.family == socket.AF_INET
+    ]
+    for address in every:
+        assert hosts(f"a,{address}") == (address, "a")
 
 
 @pytest.mark.parametrize("name", ["-oProxyCommand=x", "a b", "a;b"])
