@@ -65,10 +65,11 @@ def grown(
     values: Sequence[float | None],
     system: str = "mpi",
     clocks: Sequence[float] = (),
+    on: Sequence[str] = (),
     **changes: Any,
 ) -> Path:
     """A store with a session a day, labelled c0, c1 …; None is a failure. With `clocks`, which are shares of
-    the usual one, the values are those at the usual one."""
+    the usual one, the values are those at the usual one. With `on` each was measured on a host of its own."""
     logs: list[Log] = []
     known = store.read(path).logs if path.exists() else ()
     for number, value in enumerate(values):
@@ -77,7 +78,8 @@ def grown(
         if clocks and value:
             end = metg(system, value / clocks[number], time, peak_rate=1e9 * clocks[number])
         where = path.parent / "folders" / f"{path.stem}-{len(known)}-{number}"
-        logs.append(measured(folder(where, end, **changes), f"c{number}")[0])
+        host = {"host": on[number]} if on else {}
+        logs.append(measured(folder(where, end, **host, **changes), f"c{number}")[0])
     store.add(path, logs)
     return path
 

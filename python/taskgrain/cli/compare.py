@@ -14,6 +14,7 @@ import typer
 
 from taskgrain.cli.gate import Gate
 from taskgrain.cli.options import (
+    AcrossHosts,
     Env,
     FailOnMissing,
     FailOnUndecided,
@@ -71,6 +72,7 @@ def compare(
         ),
     ] = "metg",
     margin: Margin = None,
+    across_hosts: AcrossHosts = False,
     fail: Annotated[
         bool,
         typer.Option(
@@ -128,7 +130,7 @@ def compare(
     rest: dict[str, object] = {}
     measured: Measured | None = None
     named = next(one for one in cells.QUANTITIES if one == numbers.text(by, "--by", cells.QUANTITIES))
-    question = cells.Question(named)
+    question = cells.Question(named, across_hosts=across_hosts)
     if margin is not None:
         share = numbers.real(margin, "--margin", high=1.0, below=True)
         question = replace(question, margin=share, apart=share)

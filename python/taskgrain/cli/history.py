@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from taskgrain.cli.gate import Gate
-from taskgrain.cli.options import FailOnMissing, FailOnUndecided, Json, Margin, Text, split_names
+from taskgrain.cli.options import AcrossHosts, FailOnMissing, FailOnUndecided, Json, Margin, Text, split_names
 from taskgrain.machine.commit import commit
 from taskgrain.words import numbers, quantity
 from taskgrain.words.errors import InputError, UsageError, unwritable
@@ -94,6 +94,7 @@ def history(
         ),
     ] = "metg",
     margin: Margin = None,
+    across_hosts: AcrossHosts = False,
     fail: Annotated[
         bool,
         typer.Option(
@@ -121,7 +122,7 @@ def history(
 
     chosen = next(one for one in QUANTITIES if one == numbers.text(by, "--by", QUANTITIES))
     share = MARGIN if margin is None else numbers.real(margin, "--margin", high=1.0, below=True)
-    question = Question(chosen, share)
+    question = Question(chosen, share, across_hosts=across_hosts)
     if not add and (given := "--label" if label else "--time" if time else ""):
         raise UsageError(f"{given} is for --add DIR")
     for option, file in (("--junit", junit), ("--output", output)):

@@ -100,9 +100,19 @@ def _notes(history: History, names: Sequence[str]) -> list[str]:
             notes.append(f"{name}: {why(one, history)}.")
         elif one.over_all:
             notes.append(f"{name}: {over_all(one, history.question.by)}.")
+        for change in one.changes:
+            if change.hosts:
+                notes.append(
+                    f"{name}: measured on another host since {session(change.after)}: {change.hosts}."
+                )
         if one.outlying:
             far = ", ".join(session(one.series.entries[i]) for i in sorted(one.outlying))
             notes.append(f"{name}: far from their level, and not counted: {far}.")
+    if any(change.decision == "other host" for one in history.trends for change in one.changes):
+        notes.append(
+            "A change that comes with another host is not judged: the host may be slower, and not the "
+            "system. --across-hosts judges it all the same."
+        )
     if any(one.verdict == "too few sessions" for one in history.trends):
         notes.append(f"A change can be seen from {history.enough} sessions on.")
     if history.missing:
@@ -156,6 +166,8 @@ def _series(one: Trend, by: Quantity, history: History) -> dict[str, Any]:
             {
                 "label": entry.log.label,
                 "time": entry.log.time,
+                "host": entry.measurement.conditions.host,
+                "boot": entry.measurement.conditions.boot,
                 "build": entry.measurement.build,
                 "version": entry.measurement.version,
                 "ending": entry.measurement.cell.ending,
@@ -176,4 +188,5 @@ def _change(one: Change, places: Mapping[int, int]) -> dict[str, Any]:
         "after": places[id(one.after)],
         "ratio": {"value": one.ratio.value, "low": one.ratio.low, "high": one.ratio.high},
         "verdict": one.decision,
+        "hosts": one.hosts or None,
     }

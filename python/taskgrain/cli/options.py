@@ -251,6 +251,12 @@ FailOnUndecided = Annotated[
 FailOnMissing = Annotated[
     bool, typer.Option("--fail-on-missing", help="End with 1 if a cell is gone that was there before.")
 ]
+AcrossHosts = Annotated[
+    bool,
+    typer.Option(
+        "--across-hosts", help="Also judge what was measured on different hosts of one kind of machine."
+    ),
+]
 Formats = Annotated[
     list[str] | None,
     typer.Option(

@@ -115,7 +115,10 @@ def series(logs: Iterable[Log]) -> list[Series]:
     for log in sorted(logs, key=lambda one: one.time):
         for measurement in log.measurements:
             known = found.setdefault((measurement.system, measurement.workload), [])
-            why = [next(differences(one.entries[0].measurement, measurement), "") for one in known]
+            why = [
+                next(differences(one.entries[0].measurement, measurement, across_hosts=True), "")
+                for one in known
+            ]
             if all(why):
                 known.append(Series(measurement.system, measurement.workload, apart=why[-1] if why else ""))
                 why.append("")

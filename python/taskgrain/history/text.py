@@ -56,7 +56,11 @@ def measured(number: Interval | None, by: Quantity) -> str:
 def since(change: Change, by: Quantity) -> str:
     """A change in words."""
     larger = f"{called(by)} is {quantity.ratio_interval(change.ratio)} times as large"
-    return f"{larger} since {session(change.after)}; the session before was {session(change.before)}"
+    said = f"{larger} since {session(change.after)}; the session before was {session(change.before)}"
+    boots = [one.measurement.conditions.boot for one in (change.before, change.after)]
+    if change.hosts:
+        return f"{said}; measured on another host ({change.hosts})"
+    return said + "; booted anew between the two" * (None not in boots and boots[0] != boots[1])
 
 
 def newest(one: Trend, by: Quantity) -> str:

@@ -6,21 +6,25 @@ docs/explanation/how-changes-are-found.md says why it is done so.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from statistics import fmean
 from typing import Literal
 
 from taskgrain.estimate.change_points import enough
 from taskgrain.estimate.quantities import Quantity
 from taskgrain.estimate.ratio import Decision, Ratio, decision
-from taskgrain.estimate.segments import ChangePoint, Segment, Segmentation, segmentation
+from taskgrain.estimate.segments import Segment, Segmentation, segmentation
 from taskgrain.history.series import Entry, Series
 from taskgrain.results.compare.cells import Question
 from taskgrain.words.interval import Interval
 
-Verdict = Decision | Literal["no change", "too few sessions", "failed"]
+Verdict = Decision | Literal["other host", "no change", "too few sessions", "failed"]
 QUANTITIES: tuple[Quantity, ...] = ("metg", "overhead", "floor", "rate")
+_IN_COMMON = 0.5
+"""The share of sessions, on both sides of a change, from which on the same hosts measured both."""
 ALARM = 0.01
 """The probability that a change is seen in any series, if there is none: once for each look."""
 
@@ -35,7 +39,10 @@ class Change:
     """The first session behind it."""
     ratio: Ratio
     """The level behind it over the level before it."""
-    decision: Decision
+    decision: Decision | Literal["other host"]
+    """`other host` where it came with another host, and the user has not said that hosts can be compared."""
+    hosts: str = ""
+    """The host before it and the one behind it, if it came with another one."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +118,11 @@ def _trend(one: Series, question: Question, alarm: float, confidence: float, kno
     places = [place for place, number in enumerate(numbers) if number is not None]
     told = [number.log() for number in numbers if number is not None]
     found = segmentation(told, alarm, confidence)
-    changes = tuple(_change(one, places, change, question) for change in found.changes)
+    levels = [one.entries[places[part.start] : places[part.stop - 1] + 1] for part in found.segments]
+    changes = tuple(
+        _change(each, change.ratio, question)
+        for each, change in zip(pairwise(levels), found.changes, strict=True)
+    )
     verdict: Verdict = "no change" if len(places) >= enough(alarm) else "too few sessions"
     if one.entries[-1].failed:
         verdict = "failed"
@@ -126,13 +137,12 @@ def _trend(one: Series, question: Question, alarm: float, confidence: float, kno
         frozenset(places[i] for i in found.outlying),
         found.between.deviation if found.between else None,
         known is not None and bool(changes) and changes[-1].after.log.time <= known,
-        _over_all(one, places, found, changes, question, known),
+        _over_all(levels, found, changes, question, known),
     )
 
 
 def _over_all(
-    one: Series,
-    places: Sequence[int],
+    levels: Sequence[Sequence[Entry]],
     found: Segmentation,
     changes: Sequence[Change],
     question: Question,
@@ -142,14 +152,25 @@ def _over_all(
     first = sum(known is not None and change.after.log.time <= known for change in changes)
     if len(changes) - first < 2:
         return None
-    before, after = (one.entries[places[found.segments[k].stop - 1]] for k in (first, -1))
-    ratio = found.newest[first]
-    return Change(before, after, ratio, decision(ratio, question.by, question.margin))
+    change = _change((levels[first], levels[-1]), found.newest[first], question)
+    return replace(change, after=levels[-1][-1])
 
 
-def _change(one: Series, places: Sequence[int], found: ChangePoint, question: Question) -> Change:
-    before, after = one.entries[places[found.at - 1]], one.entries[places[found.at]]
-    return Change(before, after, found.ratio, decision(found.ratio, question.by, question.margin))
+def _change(levels: tuple[Sequence[Entry], Sequence[Entry]], ratio: Ratio, question: Question) -> Change:
+    hosts = _other_hosts(*levels)
+    judged = question.across_hosts or not hosts
+    verdict = decision(ratio, question.by, question.margin) if judged else "other host"
+    return Change(levels[0][-1], levels[1][0], ratio, verdict, hosts)
+
+
+def _other_hosts(before: Sequence[Entry], after: Sequence[Entry]) -> str:
+    """The hosts that measured most of each level, if they differ, and the levels have few hosts in common:
+    then nobody knows whether the system changed or the host."""
+    one, other = (Counter(entry.measurement.conditions.host for entry in level) for level in (before, after))
+    common = sum(min(one[host] / one.total(), other[host] / other.total()) for host in one)
+    (first, _), (second, _) = one.most_common(1)[0], other.most_common(1)[0]
+    moved = first and second and first != second and common < _IN_COMMON
+    return f"{first} → {second}" if moved else ""
 
 
 def _level(level: Segment, places: Sequence[int], told: Sequence[Interval]) -> tuple[int, int, float | None]:
@@ -162,7 +183,7 @@ def _level(level: Segment, places: Sequence[int], told: Sequence[Interval]) -> t
 def verdicts(history: History) -> Mapping[Verdict, int]:
     """How many series have which verdict, the worst first."""
     order: tuple[Verdict, ...] = (
-        "failed", "slower", "faster", "same", "undecided", "no change", "too few sessions",
+        "failed", "slower", "faster", "same", "undecided", "other host", "no change", "too few sessions",
     )  # fmt: skip
     counts = {one: sum(each.verdict == one for each in history.trends) for one in order}
     return {one: count for one, count in counts.items() if count}

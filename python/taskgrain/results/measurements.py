@@ -43,6 +43,9 @@ class Conditions:
 
     machine: str | None = None
     """The fingerprint."""
+    host: str | None = None
+    """The name of the machine, of several hosts all of them: others may have the same fingerprint."""
+    boot: str | None = None
     kernel: str | None = None
     cpu: str | None = None
     governor: str | None = None
@@ -210,6 +213,8 @@ def _measurement(
         sessions=tuple(found.sessions),
         conditions=Conditions(
             machine=session.line.machine,
+            host=", ".join(str(one.host) for one in session.line.hosts) or session.line.host,
+            boot=session.line.boot,
             # The file is of the first session's machine; older sessions do not say theirs.
             kernel=session.line.kernel or _text(machine.get("kernel")),
             cpu=session.line.cpu or _text(cpu.get("model")),

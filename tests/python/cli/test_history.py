@@ -62,6 +62,21 @@ def test_a_change_is_shown_with_its_ratio_and_its_sessions(taskgrain: Command, s
     assert "c14 (2026-06-11)" in row and "c15 (2026-06-12)" in row and "slower" in row
 
 
+def test_another_host_is_named_and_not_called_a_regression(taskgrain: Command, tmp_path: Path) -> None:
+    hosts = ["vm"] * 15 + ["runner-7"] * 6
+    path = made.grown(tmp_path / "h.jsonl", made.scattered((15, 1.0), (6, 1.4)), on=hosts)
+    result = taskgrain("history", path, "--fail-on-regression", "--junit", tmp_path / "junit.xml")
+    assert result.code == 0 and "1 other host" in result.out
+    assert "measured on another host since c15 (2026-06-12): vm → runner-7." in " ".join(result.out.split())
+    assert "--across-hosts" in result.out
+    assert "(vm → runner-7)" in (tmp_path / "junit.xml").read_text("utf-8")
+    across = taskgrain("history", path, "--fail-on-regression", "--across-hosts")
+    assert across.code == 1 and "vm → runner-7." in " ".join(across.out.split())
+    (series,) = json.loads(taskgrain("history", path, "--json").out)["series"]
+    assert [one["hosts"] for one in series["changes"]] == ["vm → runner-7"]
+    assert [one["host"] for one in series["sessions"]] == hosts
+
+
 def test_a_regression_ends_with_1_if_asked(taskgrain: Command, slower: Path) -> None:
     fail = "--fail-on-regression"
     assert taskgrain("history", slower, fail).code == 1

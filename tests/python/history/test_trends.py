@@ -47,6 +47,28 @@ def test_sessions_are_compared_at_one_clock(tmp_path: Path, by: Quantity) -> Non
     assert change.ratio.value == pytest.approx(1 / 1.2 if by == "rate" else 1.2, rel=0.05)
 
 
+@pytest.mark.parametrize(
+    ("hosts", "named"),
+    [
+        (["a"] * 15 + ["b"] * 6, "a → b"),
+        (["a"] * 14 + ["b"] * 7, "a → b"),
+        ([f"n{number}" for number in range(21)], "n0 → n15"),
+        (["a", "b", "c"] * 7, ""),
+        (["a"] * 21, ""),
+        (["a"] * 12 + ["b"] * 3 + ["a"] * 6, ""),
+    ],
+)
+def test_a_change_that_comes_with_another_host_is_judged_only_if_the_user_says_so(
+    hosts: list[str], named: str, tmp_path: Path
+) -> None:
+    path = made.grown(tmp_path / "h.jsonl", made.scattered((15, 1.0), (6, 1.4)), on=hosts)
+    one, across = only(history(path)), only(history(path, across_hosts=True))
+    assert [each.changes[-1].hosts for each in (one, across)] == [named, named]
+    assert (across.verdict, across.regression) == ("slower", True)
+    assert (one.verdict, one.regression) == (("other host", False) if named else ("slower", True))
+    assert one.changes[-1].ratio == across.changes[-1].ratio, "it is seen all the same"
+
+
 def test_other_verdicts_are_no_regressions(tmp_path: Path) -> None:
     faster = made.grown(tmp_path / "faster.jsonl", made.scattered((15, 1.0), (6, 0.8)))
     still = made.grown(tmp_path / "still.jsonl", made.scattered((20, 1.0)))

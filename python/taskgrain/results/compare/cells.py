@@ -27,7 +27,13 @@ from taskgrain.estimate.sessions import (
     scatter,
 )
 from taskgrain.results.cell import Cell
-from taskgrain.results.compare.conditions import differences, settings, too_far_apart, variables
+from taskgrain.results.compare.conditions import (
+    differences,
+    other_hosts,
+    settings,
+    too_far_apart,
+    variables,
+)
 from taskgrain.results.compare.sides import Side, repeats
 from taskgrain.results.lines import Host
 from taskgrain.results.measurements import Measurement, Measurements, together
@@ -61,6 +67,8 @@ class Question:
     """The same of sides that were measured in different sessions. What differs by more than `margin` is
     slower or faster there, too, if the intervals show it."""
     confidence: float = CONFIDENCE
+    across_hosts: bool = False
+    """Whether what was measured on different hosts of one kind is compared, too."""
     looks: int = 1
     """How often the cells may have been looked at before the measurement was ended."""
 
@@ -143,7 +151,7 @@ class Comparison:
 def compare(sides: Sequence[Side], question: Question | None = None) -> Comparison:
     """Every later side against the first one."""
     question = question or Question()
-    pairs = [pair for other in sides[1:] for pair in _pairs(sides, other)]
+    pairs = [pair for other in sides[1:] for pair in _pairs(sides, other, question.across_hosts)]
     count = sum(not pair.why for pair in pairs)
     # Bonferroni: the errors of all intervals together are no more than one interval's.
     each = 1.0 - (1.0 - question.confidence) / max(1, count * question.looks)
@@ -177,11 +185,11 @@ def _lonely(first: Side, other: Side) -> tuple[tuple[str, int], tuple[str, int]]
     )
 
 
-def _pairs(sides: Sequence[Side], other: Side) -> Iterator[_Pair]:
+def _pairs(sides: Sequence[Side], other: Side, across_hosts: bool) -> Iterator[_Pair]:
     for (system, workload), (against, _) in _keys(sides[0], other):
         contender, baseline = other.of(system, workload), sides[0].of(against, workload)
         every = [one for side in sides for name in {system, against} for one in side.of(name, workload)]
-        yield _Pair.of((other.label, sides[0].label), contender, baseline, every)
+        yield _Pair.of((other.label, sides[0].label), contender, baseline, every, across_hosts)
 
 
 @dataclass
@@ -213,16 +221,17 @@ class _Pair:
         contender: list[Measurement],
         baseline: list[Measurement],
         every: list[Measurement],
+        across_hosts: bool,
     ) -> _Pair:
         matched = _matched(contender, baseline)
-        groups = [] if matched else _groups(contender, baseline, every)
+        groups = [] if matched else _groups(contender, baseline, every, across_hosts)
         failed = any(map(_failed, contender)) and not any(map(_failed, baseline))
         simulated = all(one.cell.simulated for one in (*contender, *baseline))
         far = "" if simulated else too_far_apart(contender, baseline, groups)
         why = (
             _ends(contender, labels[0])
             or _ends(baseline, labels[1])
-            or _incomparable(contender, baseline, matched)
+            or _incomparable(contender, baseline, matched, across_hosts)
         )
         blank = Compared(
             *labels,
@@ -377,6 +386,7 @@ def _incomparable(
     contender: Measurements,
     baseline: Measurements,
     matched: Sequence[tuple[Measurement, Measurement]],
+    across_hosts: bool,
 ) -> str:
     first = baseline[0]
     if not matched and repeats(contender, baseline):
@@ -387,16 +397,18 @@ def _incomparable(
     if matched:
         for measurements in (baseline, contender):
             for one in measurements[1:]:
-                if why := next(differences(measurements[0], one), ""):
+                if why := next(differences(measurements[0], one, across_hosts=True), ""):
                     return why
         return next(settings(first, contender[0]), "")
     for one in (*baseline, *contender):
-        if why := next(differences(first, one), ""):
+        if why := next(differences(first, one, across_hosts=across_hosts), ""):
             return why
     return ""
 
 
-def _groups(contender: Measurements, baseline: Measurements, every: Measurements) -> list[list[Measurement]]:
+def _groups(
+    contender: Measurements, baseline: Measurements, every: Measurements, across_hosts: bool
+) -> list[list[Measurement]]:
     """The measurements by build.
 
     If both sides are of one build, the two sides are apart: what they differ by is the question, and must not
@@ -406,7 +418,8 @@ def _groups(contender: Measurements, baseline: Measurements, every: Measurements
     seen: list[Measurement] = []
     groups: dict[tuple[str, str, bool], list[Measurement]] = defaultdict(list)
     for one in every:
-        if one.build and one.samples and not repeats(seen, [one]) and not any(differences(baseline[0], one)):
+        apart = any(differences(baseline[0], one, across_hosts=across_hosts))
+        if one.build and one.samples and not repeats(seen, [one]) and not apart:
             seen.append(one)
             same = (one.system, one.build) in {(each.system, each.build) for each in baseline}
             groups[one.system, one.build, same and id(one) in inside].append(one)
@@ -468,4 +481,6 @@ def _notes(contender: Measurements, baseline: Measurements) -> Iterator[str]:
         yield "the build is the same on both sides"
     if len({one.conditions.harness for one in (*contender, *baseline)}) > 1:
         yield "another version of taskgrain measured the other side"
+    if hosts := other_hosts(baseline[0], contender[0]):
+        yield f"measured on another host ({hosts})"
     yield from variables(contender[0], baseline[0])

@@ -18,8 +18,9 @@ _SHOWN = 60
 """Characters of a variable's value that a line shows."""
 
 
-def differences(first: Measurement, second: Measurement) -> Iterator[str]:
-    """Differences between two sessions that no scatter between sessions explains."""
+def differences(first: Measurement, second: Measurement, *, across_hosts: bool = False) -> Iterator[str]:
+    """Differences between two sessions that no scatter between sessions explains. The name of the host is one
+    of them unless the user says that hosts of one kind can be compared."""
     one, other = first.conditions, second.conditions
     if one.machine is None or other.machine is None:
         yield "the machine of one side is not known"
@@ -27,6 +28,8 @@ def differences(first: Measurement, second: Measurement) -> Iterator[str]:
         yield f"other machine ({_of_machine(one, other)})"
     elif one.governor != other.governor:
         yield f"other frequency governor ({one.governor or 'none'}, {other.governor or 'none'})"
+    elif not across_hosts and (hosts := other_hosts(first, second)):
+        yield f"measured on another host ({hosts}); --across-hosts compares hosts of one kind"
     if one.processors != other.processors:
         yield f"other processors ({_listed(one.processors)}; {_listed(other.processors)})"
     if one.reference != other.reference:
@@ -38,6 +41,12 @@ def differences(first: Measurement, second: Measurement) -> Iterator[str]:
     if first.cores != second.cores:
         yield f"other number of cores ({first.cores}, {second.cores})"
     yield from _settings(one, other)
+
+
+def other_hosts(first: Measurement, second: Measurement) -> str:
+    """The two hosts, if both are known and are not the same."""
+    one, other = first.conditions.host, second.conditions.host
+    return f"{one} → {other}" if one and other and one != other else ""
 
 
 def settings(first: Measurement, second: Measurement) -> Iterator[str]:

@@ -122,6 +122,22 @@ def test_two_builds_across_sessions_with_the_scatter_of_sessions(tmp_path: Path)
     assert only(compared(new, old)).verdict == "faster"
 
 
+def test_hosts_of_one_kind_are_compared_where_the_user_says_so(tmp_path: Path) -> None:
+    one, other, again = (
+        made.measured(tmp_path / name, {"limit": 1e-7, "mpi": overhead}, host=host)
+        for name, overhead, host in (("one", 1e-7, "a"), ("other", 2e-7, "b"), ("again", 2e-7, "a"))
+    )
+    cells_of = compared(one, other, systems=["mpi"]), compared(one, again, systems=["mpi"])
+    apart, alike = map(only, cells_of)
+    assert (apart.verdict, alike.verdict) == ("not comparable", "slower")
+    assert apart.why == "measured on another host (a → b); --across-hosts compares hosts of one kind"
+    across = only(compared(one, other, systems=["mpi"], question=Question(across_hosts=True)))
+    assert across.verdict == "slower" and "measured on another host (a → b)" in across.notes
+    assert only(compared(f"{one},{other}", systems=["limit", "mpi"])).why == "", (
+        "both sides took turns on each"
+    )
+
+
 def test_one_new_session_against_repeated_old_ones(tmp_path: Path) -> None:
     old = repeated(tmp_path / "old", 1e-7, OLD, times=5)
     new = repeated(tmp_path / "new", 1.5e-7, NEW, times=1, first=5.0)

@@ -13,6 +13,7 @@ from taskgrain.results.measurements import Conditions, Measurement
 
 KNOWN = Conditions(
     machine="m",
+    host="n1",
     kernel="6.1",
     cpu="CPU 1",
     governor="performance",
@@ -40,6 +41,10 @@ def test_the_same_conditions_have_no_differences() -> None:
         ({"machine": None}, "the machine of one side is not known"),
         ({"governor": "powersave"}, "other frequency governor (performance, powersave)"),
         ({"governor": None}, "other frequency governor (performance, none)"),
+        (
+            {"host": "n2"},
+            "measured on another host (n1 → n2); --across-hosts compares hosts of one kind",
+        ),
         ({"processors": (0, 2)}, "other processors (0,1; 0,2)"),
         ({"processors": None}, "other processors (0,1; not known)"),
         ({"reference": "peak"}, "other reference (taskgrain-reference, peak)"),
@@ -57,6 +62,12 @@ def test_each_difference_is_named(changes: dict[str, Any], said: str) -> None:
     other = replace(MEASUREMENT, conditions=replace(KNOWN, **changes))
     assert list(differences(MEASUREMENT, other)) == [said]
     assert list(differences(other, MEASUREMENT)), "in both directions"
+
+
+def test_another_host_of_the_same_kind_is_no_difference_where_the_user_says_so_or_nobody_knows() -> None:
+    for changes in ({"host": "n2"}, {"host": None}, {"boot": "other"}):
+        other = replace(MEASUREMENT, conditions=replace(KNOWN, **changes))
+        assert list(differences(MEASUREMENT, other, across_hosts=changes.get("host") is not None)) == []
 
 
 def test_variables_that_differ_are_named() -> None:
