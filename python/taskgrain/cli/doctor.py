@@ -23,6 +23,7 @@ _IN_THE_WAY = {
     "machine_busy": "other programs",
     "core_interrupted": "interruptions",
     "clock_governor": "the frequency governor",
+    "clock_source": "a slow clock",
     "short": "low limits",
     "virtual_machine": "a virtual machine",
 }
@@ -82,7 +83,7 @@ def _answers(
         ("how well", _how_well(now)),
         ("in the way", _in_the_way(cpu, warnings)),
         ("processor", cpu["model"]),
-        ("system", f"{facts['os']}, kernel {facts['kernel']}"),
+        ("system", f"{facts['os']}, kernel {facts['kernel']}, clock {facts['clock_source'] or 'not known'}"),
     ):
         _lines(out, f"{label:{_LABEL}}{text}", " " * _LABEL)
 

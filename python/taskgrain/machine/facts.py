@@ -20,7 +20,7 @@ import psutil
 
 import taskgrain
 from taskgrain import _core
-from taskgrain.machine import processor
+from taskgrain.machine import clock, processor
 from taskgrain.machine.busy import BUSY_SHARE, BusyWatch
 from taskgrain.machine.cgroups import cpu_limit
 from taskgrain.machine.commit import commit
@@ -112,6 +112,7 @@ def facts(packages: Iterable[str] = ()) -> dict[str, object]:
         "memory": {"bytes": memory.total, "available_bytes": memory.available},
         "hypervisor": processor.hypervisor(),
         "kernel": platform.release(),
+        "clock_source": clock.source(),
         "transparent_hugepages": read_text(Path("/sys/kernel/mm/transparent_hugepage/enabled")),
         "os": _os_name(),
         "libc": " ".join(platform.libc_ver()),

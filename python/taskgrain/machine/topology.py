@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from taskgrain.machine import clock
 from taskgrain.machine.cgroups import cpu_limit
 from taskgrain.machine.kernel_files import read_text
 from taskgrain.words import numbers
@@ -151,8 +152,9 @@ def within_limit(count: int, limit: float | None) -> int:
 
 
 def notices(cores: Sequence[int]) -> list[Notice]:
-    """What to know of a measurement on these processors: the quota stops it, or they are of several kinds."""
-    found, limit = [], cpu_limit()
+    """What to know of a measurement on these processors: the quota stops it, they are of several kinds, or
+    the clock is slow."""
+    found, limit = clock.notices(), cpu_limit()
     if limit is not None and limit < len(cores):
         found.append(notice("cpu_limit", limit=limit, cores=len(cores)))
     kinds = list(dict.fromkeys(kinds_of(cores)))

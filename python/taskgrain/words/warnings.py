@@ -112,6 +112,9 @@ SENTENCES = {
     "stops threads whenever that is used up. Measure with fewer --cores, or with a larger quota.",
     "cores_differ": "The cores are of different kinds ({kinds:list}), and one reference stands for all of "
     "them. Measure with at most {fastest} --cores, which are the fastest.",
+    "clock_source": "The kernel counts time by {source}, and a look at the clock takes {look:seconds}. Short "
+    "tasks, and runtimes that look often, pay for it. Quicker ones here: {quicker:list}. Boot with "
+    "clocksource=NAME.",
     "virtual_machine": "This is a virtual machine. Compare only results of one run with each other.",
     # older results
     "too_many_cores": "The system occupies {cores} cores where {asked} were asked for. Configure it to use "
