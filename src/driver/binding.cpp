@@ -1,13 +1,13 @@
 #include "taskgrain/binding.hpp"
 
-#include <hwloc.h>
 #include <sched.h>
 
 #include <cerrno>
 #include <charconv>
 #include <cstdlib>
 #include <filesystem>
-#include <memory>
+#include <fstream>
+#include <set>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -32,24 +32,17 @@ std::vector<int> parse(std::string_view list) {
   return cores;
 }
 
-/// The first processor of every core that this process may run on.
+/// The first processor of every core that this process may run on. The kernel says which share a core; hwloc lacks
+/// processors that a container does not list as online (lxcfs), and obeys variables that describe another machine.
 std::vector<int> one_per_core() {
-  hwloc_topology_t topology = nullptr;
-  if (hwloc_topology_init(&topology) != 0 || hwloc_topology_load(topology) != 0)
-    throw std::runtime_error("hwloc cannot read this machine's topology");
-  const std::unique_ptr<hwloc_topology, void (*)(hwloc_topology_t)> guard(topology, hwloc_topology_destroy);
   std::vector<int> cores;
-  const std::vector<int> allowed = binding_of_this_thread();
-  if (hwloc_topology_is_thissystem(topology) == 0) return allowed;  // a variable of hwloc describes another machine
-  for (hwloc_obj_t core = nullptr; (core = hwloc_get_next_obj_by_type(topology, HWLOC_OBJ_CORE, core)) != nullptr;) {
-    for (const int processor : allowed) {
-      if (hwloc_bitmap_isset(core->cpuset, static_cast<unsigned>(processor)) != 0) {
-        cores.push_back(processor);
-        break;
-      }
-    }
+  std::set<std::string> known;
+  for (const int processor : binding_of_this_thread()) {
+    std::ifstream file("/sys/devices/system/cpu/cpu" + std::to_string(processor) + "/topology/thread_siblings_list");
+    std::string siblings;  // the same for all processors of a core
+    if (!std::getline(file, siblings) || known.insert(siblings).second) cores.push_back(processor);
   }
-  return cores.empty() ? allowed : cores;
+  return cores;
 }
 
 cpu_set_t set_of(const std::vector<int>& processors) {

@@ -27,6 +27,7 @@ from taskgrain.machine.busy import Busy, BusyWatch, busiest
 from taskgrain.machine.memory import MemoryWatch
 from taskgrain.machine.processes import runs
 from taskgrain.machine.restrictions import restrictions
+from taskgrain.machine.topology import for_hwloc
 from taskgrain.words.errors import InputError
 
 T = TypeVar("T")
@@ -179,7 +180,7 @@ class Session:
         if self.launch.refused:
             raise DriverError("unsupported", self.launch.refused)
         self._memory = MemoryWatch(self._memory_bytes)
-        environment = passed(os.environ, self.launch.withholds) | dict(self.launch.env)
+        environment = passed(os.environ, self.launch.withholds) | for_hwloc() | dict(self.launch.env)
         environment["TASKGRAIN_CORES"] = ",".join(map(str, self.launch.cores))
         self._log.note("start: " + " ".join(self.launch.command))
         try:

@@ -152,15 +152,34 @@ def within_limit(count: int, limit: float | None) -> int:
 
 
 def notices(cores: Sequence[int]) -> list[Notice]:
-    """What to know of a measurement on these processors: the quota stops it, they are of several kinds, or
-    the clock is slow."""
+    """What to know of a measurement on these processors: the quota stops it, they are of several kinds, a
+    container does not list them, or the clock is slow."""
     found, limit = clock.notices(), cpu_limit()
     if limit is not None and limit < len(cores):
         found.append(notice("cpu_limit", limit=limit, cores=len(cores)))
     kinds = list(dict.fromkeys(kinds_of(cores)))
     if len(kinds) > 1:
         found.append(notice("cores_differ", kinds=kinds, fastest=len(topology().default)))
+    if missing := _unlisted():
+        found.append(notice("processors_unlisted", missing=missing))
     return found
+
+
+def _unlisted() -> list[int]:
+    """Processors that this process may use, and that are missing where the kernel lists those online: lxcfs
+    makes up that list in containers."""
+    online = parse_list(read_text(_CPUS / "online"))
+    return sorted(os.sched_getaffinity(0) - set(online)) if online else []
+
+
+def for_hwloc() -> dict[str, str]:
+    """Variables by which hwloc, and with it a runtime that counts processors by it, knows those of this
+    process where the kernel's list lacks some; else none."""
+    if not _unlisted():
+        return {}
+    mine = sorted(os.sched_getaffinity(0))
+    described = f"core:{len(mine)} pu:1(indexes={','.join(map(str, mine))})"
+    return {"HWLOC_SYNTHETIC": described, "HWLOC_THISSYSTEM": "1"}
 
 
 def kinds_of(cores: Iterable[int]) -> tuple[str, ...]:

@@ -112,6 +112,8 @@ SENTENCES = {
     "stops threads whenever that is used up. Measure with fewer --cores, or with a larger quota.",
     "cores_differ": "The cores are of different kinds ({kinds:list}), and one reference stands for all of "
     "them. Measure with at most {fastest} --cores, which are the fastest.",
+    "processors_unlisted": "The container does not list processors {missing:list} as online, but this "
+    "process may run on them, and so they count. Runtimes that read the list themselves may take fewer.",
     "clock_source": "The kernel counts time by {source}, and a look at the clock takes {look:seconds}. Short "
     "tasks, and runtimes that look often, pay for it. Quicker ones here: {quicker:list}. Boot with "
     "clocksource=NAME.",

@@ -1,14 +1,21 @@
 #include "taskgrain/rt/cores.hpp"
 
 #include <hwloc.h>
-#include <unistd.h>
+#include <hwloc/glibc-sched.h>
+#include <hwloc/linux.h>
+#include <sched.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <climits>
 #include <cstdio>
+#include <filesystem>
+#include <fstream>
 #include <functional>
 #include <map>
 #include <memory>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -23,26 +30,31 @@ struct FreeSet {
 };
 using Set = std::unique_ptr<hwloc_bitmap_s, FreeSet>;
 
-/// The topology of this machine, loaded once. Never destroyed, because a static runtime may outlive other statics.
+/// The topology of this machine as hwloc knows it, loaded once. It says which processors are near each other, and no
+/// more: it lacks those that a container does not list as online (lxcfs). Never destroyed, because a static runtime may
+/// outlive other statics.
 hwloc_topology_t topology() {
   static const hwloc_topology_t found = [] {
     hwloc_topology_t made = nullptr;
     hwloc_topology_init(&made);
-    hwloc_topology_load(made);
-    if (hwloc_topology_is_thissystem(made) != 0) return made;
-    // With the topology of another machine, hwloc binds nothing and reports success.
-    std::fputs(
-        "taskgrain: HWLOC_XMLFILE, HWLOC_SYNTHETIC or another variable of hwloc describes another machine; "
-        "it is ignored, and each processor counts as a core\n",
-        stderr);
+    const bool loaded = hwloc_topology_load(made) == 0;
+    if (loaded && hwloc_topology_is_thissystem(made) != 0) return made;
+    if (loaded)
+      std::fputs(
+          "taskgrain: HWLOC_XMLFILE, HWLOC_SYNTHETIC or another variable of hwloc describes another machine; "
+          "it is ignored, and which processors share a cache is not known\n",
+          stderr);
     hwloc_topology_destroy(made);
     hwloc_topology_init(&made);
-    hwloc_topology_set_synthetic(made, ("pu:" + std::to_string(sysconf(_SC_NPROCESSORS_CONF))).c_str());
-    hwloc_topology_set_flags(made, HWLOC_TOPOLOGY_FLAG_IS_THISSYSTEM);
+    hwloc_topology_set_synthetic(made, "pu:1");
     hwloc_topology_load(made);
     return made;
   }();
   return found;
+}
+
+hwloc_obj_t object_of(int processor) {
+  return hwloc_get_pu_obj_by_os_index(topology(), static_cast<unsigned>(processor));
 }
 
 std::vector<int> processors_of(hwloc_const_bitmap_t set) {
@@ -54,14 +66,40 @@ std::vector<int> processors_of(hwloc_const_bitmap_t set) {
 
 bool bind_to(const std::vector<int>& processors) {
   const Set set(hwloc_bitmap_alloc());
-  for (const int processor : processors) hwloc_bitmap_set(set.get(), static_cast<unsigned>(processor));
-  return hwloc_set_cpubind(topology(), set.get(), HWLOC_CPUBIND_THREAD) == 0;
+  for (const int processor : processors) {
+    if (processor < 0) return false;  // hwloc would make room for four billion
+    hwloc_bitmap_set(set.get(), static_cast<unsigned>(processor));
+  }
+  return hwloc_linux_set_tid_cpubind(topology(), 0, set.get()) == 0;
 }
 
-std::vector<int> bound_to() {
-  const Set set(hwloc_bitmap_alloc());
-  if (hwloc_get_cpubind(topology(), set.get(), HWLOC_CPUBIND_THREAD) != 0) return {};
-  return processors_of(set.get());
+/// The processors that a thread may run on, of all that the kernel has; none if the thread is gone.
+Set affinity_of(pid_t thread) {
+  std::vector<cpu_set_t> mask(1);
+  const auto bytes = [&] { return mask.size() * sizeof(cpu_set_t); };
+  while (sched_getaffinity(thread, bytes(), mask.data()) != 0 && errno == EINVAL) mask.resize(2 * mask.size());
+  Set set(hwloc_bitmap_alloc());
+  hwloc_cpuset_from_glibc_sched_affinity(topology(), set.get(), mask.data(), bytes());
+  return set;
+}
+
+std::vector<int> bound_to() { return processors_of(affinity_of(0).get()); }
+
+/// The processors that some thread of this process may run on.
+std::vector<int> of_this_process() {
+  const Set allowed = affinity_of(0);
+  std::error_code gone;  // /proc may not be there
+  for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task", gone))
+    hwloc_bitmap_or(allowed.get(), allowed.get(), affinity_of(std::stoi(thread.path().filename())).get());
+  return processors_of(allowed.get());
+}
+
+/// What the kernel calls the core of a processor: the list of all that share it.
+std::string core_of(int processor) {
+  const std::string number = std::to_string(processor);
+  std::ifstream file("/sys/devices/system/cpu/cpu" + number + "/topology/thread_siblings_list");
+  std::string siblings;
+  return std::getline(file, siblings) ? siblings : number;
 }
 
 /// The innermost Pinned of this thread: the head of a list by outer_.
@@ -71,26 +109,25 @@ constinit thread_local Pinned* innermost = nullptr;
 
 std::vector<std::vector<int>> usable_cores() {
   const Unpinned unpinned;  // else, if all threads were pinned, only their processors would be found
-  const Set allowed(hwloc_bitmap_alloc());
-  if (hwloc_get_cpubind(topology(), allowed.get(), HWLOC_CPUBIND_PROCESS) != 0)
-    hwloc_bitmap_copy(allowed.get(), hwloc_topology_get_allowed_cpuset(topology()));
-  std::vector<std::vector<int>> by_core;
-  for (hwloc_obj_t core = nullptr; (core = hwloc_get_next_obj_by_type(topology(), HWLOC_OBJ_CORE, core)) != nullptr;) {
-    const Set of_core(hwloc_bitmap_dup(core->cpuset));
-    hwloc_bitmap_and(of_core.get(), of_core.get(), allowed.get());
-    by_core.push_back(processors_of(of_core.get()));
+  std::vector<int> processors = of_this_process();
+  std::ranges::stable_sort(processors, {}, [](int processor) {
+    const hwloc_obj_t object = object_of(processor);
+    return object == nullptr ? UINT_MAX : object->logical_index;
+  });
+  std::vector<std::vector<int>> cores;
+  std::map<std::string, std::size_t> places;
+  for (const int processor : processors) {
+    const auto [place, is_new] = places.try_emplace(core_of(processor), cores.size());
+    if (is_new) cores.emplace_back();
+    cores[place->second].push_back(processor);
   }
-  std::erase_if(by_core, [](const auto& core) { return core.empty(); });
-  if (by_core.empty())  // the topology has no cores
-    for (const int processor : processors_of(allowed.get())) by_core.push_back({processor});
-  return by_core;
+  return cores;
 }
 
 std::vector<std::vector<int>> detail::by_distance(const std::vector<int>& processors) {
   const int workers = static_cast<int>(processors.size());
   std::vector<hwloc_obj_t> objects;
-  for (const int processor : processors)
-    objects.push_back(hwloc_get_pu_obj_by_os_index(topology(), static_cast<unsigned>(processor)));
+  for (const int processor : processors) objects.push_back(object_of(processor));
   // The deeper the lowest common ancestor of two processors (cache, package), the nearer they are.
   const auto depth = [&](int a, int b) {
     hwloc_obj_t first = objects[static_cast<std::size_t>(a)], second = objects[static_cast<std::size_t>(b)];

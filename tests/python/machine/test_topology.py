@@ -147,6 +147,21 @@ def test_a_quota_decides_the_number_of_cores(
     assert codes == (["cpu_limit"] if limit is not None and limit < 4 else [])
 
 
+def test_processors_that_a_container_does_not_list_count(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """lxcfs makes up which processors are online."""
+    machine = Machine(tmp_path, monkeypatch, {3, 7})
+    assert topology.for_hwloc() == {} and topology.notices((3, 7)) == [], "there is no list"
+    machine.write(online="0-7")
+    assert topology.for_hwloc() == {} and topology.notices((3, 7)) == []
+    machine.write(online="0-3")
+    assert choose_cores(0) == (3, 7)
+    assert [one.values for one in topology.notices((3, 7))] == [{"missing": [7]}]
+    described = topology.for_hwloc()
+    assert described == {"HWLOC_SYNTHETIC": "core:2 pu:1(indexes=3,7)", "HWLOC_THISSYSTEM": "1"}
+
+
 def test_the_affinity_of_a_process_is_what_it_may_use() -> None:
     core = max(os.sched_getaffinity(0))
     program = (

@@ -4,9 +4,13 @@
 
 #include <gmock/gmock.h>
 #include <sched.h>
+#include <sys/mount.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <future>
 #include <set>
 #include <vector>
@@ -73,6 +77,34 @@ TEST(CoresDeathTest, AreThoseOfThisMachineWhateverHwlocIsToldOfAnother) {
   for (const char* value : {"package:2 core:8 pu:2", "pu:1"})
     EXPECT_EXIT(ends_well_with("HWLOC_SYNTHETIC", value), testing::ExitedWithCode(0), "describes another machine");
   EXPECT_EXIT(ends_well_with("HWLOC_COMPONENTS", "no_os,stop"), testing::ExitedWithCode(0), "");
+}
+
+/// As lxcfs does in a container. hwloc reads the list once, so each is a process of its own.
+TEST(CoresDeathTest, CountByTheMaskWhereAContainerListsOthersAsOnline) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const pid_t child = fork();
+  if (child == 0) _exit(unshare(CLONE_NEWNS) == 0 ? 0 : 1);
+  int status = 0;
+  waitpid(child, &status, 0);
+  if (status != 0) GTEST_SKIP() << "may not mount";
+  const auto ends_well_with = [](const char* online) {
+    char file[] = "/tmp/taskgrain-online-XXXXXX";
+    const int made = mkstemp(file);
+    const bool listed = write(made, online, strlen(online)) > 0 && unshare(CLONE_NEWNS) == 0 &&
+                        mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+                        mount(file, "/sys/devices/system/cpu/online", nullptr, MS_BIND, nullptr) == 0;
+    unlink(file);
+    const std::set<int> mask = allowed();
+    const std::vector<int> all = all_usable();
+    Runtime runtime;
+    const auto where = runtime.on_each_worker([](int) { return allowed(); });
+    const std::set<std::set<int>> different(where.begin(), where.end());
+    const bool same = std::set<int>(all.begin(), all.end()) == mask && different.size() == usable_cores().size();
+    const Pinned pinned(*mask.rbegin());
+    std::exit(listed && same && allowed() == std::set{*mask.rbegin()} ? 0 : 1);
+  };
+  for (const char* online : {"0\n", "4000-4001\n"})
+    EXPECT_EXIT(ends_well_with(online), testing::ExitedWithCode(0), "") << online;
 }
 
 TEST(Distance, IsLeastToAWorkerOnTheSameProcessor) {
