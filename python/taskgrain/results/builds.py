@@ -157,6 +157,10 @@ def opened(lines: Sequence[Line], session: SessionLine, choice: Choice) -> tuple
         fate = "are not used any more" if choice == "restart" else f"stay, as {example} and so on"
         since = f"measured before on {what}" if moved else "built again since the last call"
         notes.append(f"{since}: {', '.join(affected)}; their earlier cells {fate}")
+    there = sessions[-1].host
+    if measured and not moved and there and session.host and there != session.host:
+        both = f"measured before on host {there}, and now on {session.host}"
+        notes.append(f"{both}, a machine of the same kind")
     # Of a build that only failed there is nothing to keep.
     restarted = changed if choice == "restart" else [one for one in changed if one in systems - measured]
     return replace(session, restarted=tuple(restarted)), notes

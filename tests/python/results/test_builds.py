@@ -170,6 +170,14 @@ def test_the_user_is_told_of_another_machine_and_chooses(told: Mapping[str, Any]
     assert opened(stored(before), now, "refuse") == (now, []), "nothing was measured there"
 
 
+def test_the_user_is_told_of_another_host_of_the_same_kind() -> None:
+    before, now = session(ONE, host="vm"), of(session(ONE, host="runner"))
+    said = "measured before on host vm, and now on runner, a machine of the same kind"
+    assert opened(stored(before, run()), now, "refuse") == (now, [said])
+    for lines in (stored(before), stored(session(ONE), run()), stored(session(ONE, host="runner"), run())):
+        assert opened(lines, now, "refuse") == (now, [])
+
+
 def test_the_user_is_told_of_unknown_builds() -> None:
     (note,) = opened(stored(run()), of(session(ONE)), "refuse")[1]
     assert "unknown builds" in note
