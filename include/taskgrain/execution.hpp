@@ -55,12 +55,15 @@ struct Violation {
   ViolationKind kind;
   std::int64_t graph, step, point;
   std::int64_t input = -1;
-  std::array<std::int64_t, 2> expected{-1, -1};  ///< (step, point)
-  std::array<std::int64_t, 2> got{-1, -1};
+  std::array<std::int64_t, 2> expected{-1, -1};  ///< (step, point); -1 for an input too many
+  std::array<std::int64_t, 2> got{-1, -1};       ///< -1 for one that is missing
 
   /// One sentence.
   std::string text() const;
 };
+
+/// Keeps the violation of the earlier step, of two in one step the first that it was given.
+void keep_earlier(std::optional<Violation>& first, const std::optional<Violation>& other) noexcept;
 
 /// What an output is filled with, over and over: the task that wrote it. The graph stands above the step, counted from
 /// 1, so that zeroed memory is no task's output.
@@ -103,7 +106,7 @@ class alignas(128) ThreadContext {
   };
   std::vector<Kernels> kernels_;  ///< by graph
   Scratch scratch_;
-  std::optional<Violation> violation_;  ///< the first
+  std::optional<Violation> violation_;  ///< of the earliest step
   std::exception_ptr failure_;          ///< what a kernel threw first
 
   void record(const Violation& violation);
@@ -219,7 +222,7 @@ class Execution {
   Accounts accounts() const;
   /// What a kernel threw, if any did.
   std::exception_ptr failure() const;
-  /// The first violation of any worker.
+  /// The violation of the earliest step, of any worker.
   std::optional<Violation> violation() const;
   /// Whether each task of a run in one process ran exactly once; call it when all is done. Looks at single tasks only
   /// if the number of executions or the sum of their checksums is wrong.
@@ -242,6 +245,8 @@ class Execution {
   std::optional<Violation> verify_disturbed() const;
   void record_input(ThreadContext& context, const Graph& graph, std::int64_t step, std::int64_t point,
                     std::int64_t input, Cell expected, Cell got) const;
+  void record_surplus(ThreadContext& context, const Graph& graph, std::int64_t step, std::int64_t point,
+                      std::int64_t input, Cell got) const;
   void record_inputs(ThreadContext& context, const Graph& graph, std::int64_t step, std::int64_t point,
                      const std::span<const std::byte* const>& inputs) const;
 

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -175,7 +176,10 @@ class ProcessSystem : public System {
 
   std::optional<Violation> first_violation(const Execution& run) const {
     auto violation = run.violation();
-    const int mine = violation ? rank_ : ranks_;
+    const std::int64_t own = violation ? violation->step : std::numeric_limits<std::int64_t>::max();
+    std::int64_t step = 0;
+    MPI_Allreduce(&own, &step, 1, MPI_INT64_T, MPI_MIN, MPI_COMM_WORLD);
+    const int mine = violation && own == step ? rank_ : ranks_;
     int first = 0;
     MPI_Allreduce(&mine, &first, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
     if (first < ranks_) share_violation(violation, first);

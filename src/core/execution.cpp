@@ -106,13 +106,20 @@ std::string_view name(ViolationKind kind) noexcept {
 }
 
 std::string Violation::text() const {
-  const auto pair = [](const std::array<std::int64_t, 2>& task) {
+  const auto pair = [&](const std::array<std::int64_t, 2>& task, ViolationKind without) {
+    if (kind == without) return std::string("none");
     return std::string("(").append(std::to_string(task[0])).append(", ").append(std::to_string(task[1])).append(")");
   };
   std::string text = std::string(name(kind)) + ": graph " + std::to_string(graph) + ", step " +
                      (step < 0 ? "unknown" : std::to_string(step)) + ", point " + std::to_string(point);
-  if (input >= 0) text += ", input " + std::to_string(input) + ": expected " + pair(expected) + ", got " + pair(got);
+  if (input >= 0)
+    text += ", input " + std::to_string(input) + ": expected " + pair(expected, ViolationKind::surplus_input) +
+            ", got " + pair(got, ViolationKind::missing_input);
   return text;
+}
+
+void keep_earlier(std::optional<Violation>& first, const std::optional<Violation>& other) noexcept {
+  if (other && (!first || other->step < first->step)) first = other;
 }
 
 Execution::Execution(const std::vector<GraphSpec>& specs, Validation validation, Isa isa,
@@ -159,9 +166,7 @@ std::vector<ThreadContext*> Execution::contexts(int number) {
   return contexts;
 }
 
-[[gnu::cold]] void ThreadContext::record(const Violation& violation) {
-  if (!violation_) violation_ = violation;
-}
+[[gnu::cold]] void ThreadContext::record(const Violation& violation) { keep_earlier(violation_, violation); }
 
 /// Whether there are as many inputs as dependences and `differs(data, expected)` is zero for all: without a branch per
 /// input, because they hold unless a system is broken.
@@ -228,11 +233,13 @@ bool Execution::holds(const Graph& graph, const std::byte* data, Cell expected) 
 /// Finds out what is wrong with the inputs of a task, once `inputs_hold` has said that something is.
 [[gnu::cold]] void Execution::record_inputs(ThreadContext& context, const Graph& graph, std::int64_t step,
                                             std::int64_t point, const std::span<const std::byte* const>& inputs) const {
-  const auto violation = [&](ViolationKind kind) { return Violation{kind, graph.index(), step, point}; };
   std::size_t input = 0;
   for (const Interval deps : graph.deps(step, point)) {
     for (std::int64_t dep = deps.first; dep <= deps.last; ++dep, ++input) {
-      if (input >= inputs.size()) return context.record(violation(ViolationKind::missing_input));
+      if (input >= inputs.size()) {
+        const auto number = static_cast<std::int64_t>(input);
+        return context.record({ViolationKind::missing_input, graph.index(), step, point, number, {step - 1, dep}});
+      }
       const Cell expected = Cell::of(graph.index(), step - 1, dep);
       if (holds(graph, inputs[input], expected)) continue;
       const Cell got = first_wrong(inputs[input], graph.output_bytes(), expected);
@@ -240,7 +247,17 @@ bool Execution::holds(const Graph& graph, const std::byte* data, Cell expected) 
     }
   }
   // All hold now: there were too many, or another task changed one while it was being looked at.
-  context.record(violation(input < inputs.size() ? ViolationKind::surplus_input : ViolationKind::early));
+  if (input < inputs.size())
+    return record_surplus(context, graph, step, point, static_cast<std::int64_t>(input), read_cell(inputs[input]));
+  context.record({ViolationKind::early, graph.index(), step, point});
+}
+
+[[gnu::cold]] void Execution::record_surplus(ThreadContext& context, const Graph& graph, std::int64_t step,
+                                             std::int64_t point, std::int64_t input, Cell got) const {
+  const bool of_no_task = kind_of(graphs_, got, Cell::of(graph.index(), step, -1)) == ViolationKind::wrong_bytes;
+  Violation wrong{ViolationKind::surplus_input, graph.index(), step, point, input};
+  wrong.got = {of_no_task ? got.graph_and_step : got.step(), got.point};
+  context.record(wrong);
 }
 
 /// A task that has no fresh mark: it ran before, or the run has a fault, which may strike now.
@@ -320,7 +337,7 @@ void Execution::book_wrong_input(ThreadContext& context, std::size_t index, std:
       return record_input(context, graph, step, point, input, Cell::of(graph.index(), step - 1, deps.first + at), got);
     at -= deps.size();
   }
-  context.record({ViolationKind::surplus_input, graph.index(), step, point});
+  record_surplus(context, graph, step, point, input, got);
 }
 
 void Execution::book_failure(ThreadContext& context, std::exception_ptr failure) {
@@ -377,9 +394,9 @@ Accounts Execution::accounts() const {
 }
 
 std::optional<Violation> Execution::violation() const {
-  for (const ThreadContext& context : contexts_)
-    if (context.violation_) return context.violation_;
-  return books_ ? books_->violation() : std::nullopt;
+  std::optional<Violation> first;
+  for (const ThreadContext& context : contexts_) keep_earlier(first, context.violation_);
+  return first || !books_ ? first : books_->violation();
 }
 
 std::exception_ptr Execution::failure() const {

@@ -80,7 +80,7 @@ void ProcessBooks::add(const ProcessBooks& other) {
   accounts.bytes += other.accounts.bytes;
   accounts.work += other.accounts.work;
   if (failure.empty()) failure = other.failure;
-  if (!violation) violation = other.violation;
+  keep_earlier(violation, other.violation);
   peak_rss_bytes = std::max(peak_rss_bytes, other.peak_rss_bytes);
   const auto same_size = [](const auto& one, const auto& two) { return one.size() == two.size(); };
   if (!std::ranges::equal(counts, other.counts, same_size))

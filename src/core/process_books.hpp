@@ -15,7 +15,7 @@ namespace taskgrain {
 struct ProcessBooks {
   Accounts accounts;
   std::string failure;                             ///< what a kernel threw first; empty if none did
-  std::optional<Violation> violation;              ///< the first
+  std::optional<Violation> violation;              ///< of the earliest step
   std::vector<std::vector<std::uint32_t>> counts;  ///< by graph, as `Ledger::counts`; none with Validation::off
   std::int64_t peak_rss_bytes = 0;                 ///< of the process that has used most
 

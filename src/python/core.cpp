@@ -105,8 +105,8 @@ class Run {
     if (!others_.failure.empty()) throw std::runtime_error(others_.failure);
     if (auto failure = execution_.failure()) std::rethrow_exception(failure);
     if (others_.counts.empty()) return as_dict(execution_.verify());
-    if (!others_.violation.is_none()) return others_.violation;
-    if (const auto violation = execution_.violation()) return as_dict(violation);
+    const nb::object own = as_dict(execution_.violation());
+    if (const nb::object first = earlier(others_.violation, own); !first.is_none()) return first;
     if (execution_.validation() != Validation::off) {
       for (std::size_t g = 0; g < graphs(); ++g) {
         std::vector<std::uint32_t> counts = execution_.ledger(g).counts();
@@ -143,7 +143,7 @@ class Run {
     others_.accounts.bytes += nb::cast<double>(accounts["bytes"]);
     others_.accounts.work += nb::cast<double>(accounts["work"]);
     if (others_.failure.empty()) others_.failure = nb::cast<std::string>(books["failure"]);
-    if (others_.violation.is_none()) others_.violation = books["violation"];
+    others_.violation = earlier(others_.violation, nb::borrow(books["violation"]));
     others_.counts.resize(graphs());
     std::size_t g = 0;
     for (const nb::handle one : nb::cast<nb::list>(books["counts"])) {
@@ -241,6 +241,12 @@ class Run {
     const auto json = nlohmann::json::parse(text, nullptr, false);
     if (json.is_discarded()) throw InvalidSpec("request", text.substr(0, 200), "JSON");
     return run_request(json);
+  }
+
+  static nb::object earlier(const nb::object& first, const nb::object& other) {
+    if (first.is_none() || other.is_none()) return first.is_none() ? other : first;
+    const auto step = [](const nb::object& one) { return nb::cast<std::int64_t>(one["step"]); };
+    return step(other) < step(first) ? other : first;
   }
 
   static nb::object as_dict(const std::optional<Violation>& violation) {

@@ -154,6 +154,13 @@ TEST(ValidationNames, AreKnownAndNoOthers) {
   EXPECT_THROW(validation_from_name("Full"), InvalidSpec);
 }
 
+TEST(ViolationText, SaysWhichInputIsMissingOrTooMany) {
+  const Violation missing{ViolationKind::missing_input, 0, 2, 3, 1, {1, 4}};
+  EXPECT_EQ(missing.text(), "missing_input: graph 0, step 2, point 3, input 1: expected (1, 4), got none");
+  const Violation surplus{ViolationKind::surplus_input, 0, 2, 3, 2, {-1, -1}, {1, 0}};
+  EXPECT_EQ(surplus.text(), "surplus_input: graph 0, step 2, point 3, input 2: expected none, got (1, 0)");
+}
+
 TEST(ViolationText, SaysEverythingInOneSentence) {
   const Violation violation{ViolationKind::wrong_producer, 2, 12, 3, 1, {11, 4}, {11, 5}};
   EXPECT_EQ(violation.text(), "wrong_producer: graph 2, step 12, point 3, input 1: expected (11, 4), got (11, 5)");

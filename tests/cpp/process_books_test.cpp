@@ -86,6 +86,15 @@ TEST(ProcessBooks, KeepTheFirstViolationAndFailure) {
   EXPECT_THAT([&] { all.verify(whole()); }, testing::ThrowsMessage<std::runtime_error>("no disk"));
 }
 
+TEST(ProcessBooks, KeepTheViolationOfTheEarliestStepOfAnyProcess) {
+  Execution late = whole(), early = whole();
+  std::vector<std::byte> output(16);
+  late.execute_point(late.context(0), 0, 2, 1, output.data(), {});
+  early.execute_point(early.context(0), 0, 1, 3, output.data(), {});
+  for (const auto& [one, other] : {std::pair{&late, &early}, {&early, &late}})
+    EXPECT_EQ(sum(ProcessBooks::of(*one), ProcessBooks::of(*other)).verify(whole())->step, 1);
+}
+
 TEST(ProcessBooks, OfAnotherRequestAreRefused) {
   ProcessBooks all = books_of({0});
   EXPECT_THROW(all.add(books_of({1}, Validation::off)), InvalidSpec);

@@ -107,17 +107,18 @@ const Mutation mutations[] = {
     {"missing_input", 1, true,
      [](auto& inputs, const Graph&, Task, const auto&) -> Finding {
        inputs.pop_back();
-       return {ViolationKind::missing_input, -1};
+       return {ViolationKind::missing_input, std::ssize(inputs), Task{-1, -1}};
      }},
     {"no_inputs", 2, true,
      [](auto& inputs, const Graph&, Task, const auto&) -> Finding {
        inputs.clear();
-       return {ViolationKind::missing_input, -1};
+       return {ViolationKind::missing_input, 0, Task{-1, -1}};
      }},
     {"surplus_input", 0, true,
      [](auto& inputs, const Graph& graph, Task task, const auto&) -> Finding {
-       inputs.push_back(output_of(graph.index(), task[0] - 1, 0, graph.output_bytes()));
-       return {ViolationKind::surplus_input, -1};
+       const Interval points = graph.points(task[0]);
+       inputs.push_back(output_of(graph.index(), task[0], points.last, graph.output_bytes()));
+       return {ViolationKind::surplus_input, std::ssize(inputs) - 1, Task{task[0], points.last}};
      }},
     {"missing_in_front", 2, true,
      [](auto& inputs, const Graph&, Task task, const auto& deps) -> Finding {
@@ -163,8 +164,9 @@ void expect_finding(const std::optional<Violation>& violation, Task victim, cons
   EXPECT_EQ(violation->graph, 1);
   EXPECT_EQ((Task{violation->step, violation->point}), victim);
   EXPECT_EQ(violation->input, finding.input);
+  const bool of_a_dependence = finding.input >= 0 && finding.input < std::ssize(deps);
   const Task producer =
-      finding.input < 0 ? Task{-1, -1} : Task{victim[0] - 1, deps[static_cast<std::size_t>(finding.input)]};
+      of_a_dependence ? Task{victim[0] - 1, deps[static_cast<std::size_t>(finding.input)]} : Task{-1, -1};
   EXPECT_EQ(violation->expected, producer);
   if (finding.got) {
     EXPECT_EQ(violation->got, *finding.got);
@@ -245,6 +247,14 @@ TEST(WrongInput, TheFirstOfATaskIsTheOneReported) {
   EXPECT_EQ(violation->step, 5);
   EXPECT_EQ(violation->point, 0);
   EXPECT_EQ(violation->input, 2);
+}
+
+TEST(WrongInput, OfTheEarliestStepIsTheOneReportedWhateverRanFirst) {
+  Execution run({graph_of("no_comm")}, Validation::sample, Isa::automatic);
+  std::vector<std::byte> output(16);
+  for (const auto& [worker, step] : {std::pair{0U, 9}, {1U, 5}, {1U, 2}, {2U, 3}})
+    run.execute_point(run.context(worker), 0, step, 4, output.data(), {});
+  EXPECT_EQ(run.verify().value().text(), "missing_input: graph 0, step 2, point 4, input 0: expected (1, 4), got none");
 }
 
 TEST(WrongInput, OverwrittenByTheTaskItselfIsCaughtInFull) {

@@ -341,6 +341,6 @@ def error(answer: Mapping[str, object], number: int | None) -> DriverError:
             "protocol", f"an error of run {_shown(answer.get('id'))} came for run {number}: {message}"
         )
     violation = answer.get("violation")
-    if isinstance(violation, dict) and violation:
+    if isinstance(violation, dict) and violation and not message.startswith(f"{violation.get('kind')}:"):
         message += " (" + ", ".join(f"{key} {_shown(value)}" for key, value in violation.items()) + ")"
     return DriverError(str(kind), " ".join(message.split()))

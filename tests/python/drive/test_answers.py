@@ -334,6 +334,8 @@ def test_errors_are_those_of_their_request() -> None:
 def test_a_violation_is_put_into_words() -> None:
     event = {"kind": "validation", "message": "wrong", "violation": {"kind": "early", "step": 12}}
     assert answers.error(event, 1).message == "wrong (kind 'early', step 12)"
+    told = "early: graph 0, step 12"
+    assert answers.error(event | {"message": told}, 1).message == told, "the core's sentence says all of it"
     for none in (None, {}, [], "text"):
         assert answers.error(event | {"violation": none}, 1).message == "wrong"
 

@@ -141,7 +141,10 @@ def test_an_error_does_not_end_it(loop: Session) -> None:
     ("mutation", "kind"),
     [
         ("inputs = inputs[::-1]", "wrong_producer"),
-        ("inputs = inputs[:-1]", "missing_input"),
+        (
+            "inputs = inputs[:-1]",
+            "missing_input: graph 0, step 1, point 0, input 1: expected (0, 1), got none",
+        ),
         ("if (step, point) == (5, 2): continue", "skipped"),
         ("raise OSError('out of luck')", "out of luck"),
         ("raise KeyError('lost')", "KeyError: 'lost'"),
