@@ -82,7 +82,7 @@ class Trend:
     @property
     def undecided(self) -> bool:
         """True if nobody can say whether it is a regression."""
-        return not self.regression and self.verdict in ("undecided", "too few sessions")
+        return not self.regression and self.verdict in ("undecided", "other host", "too few sessions")
 
 
 @dataclass(frozen=True)
