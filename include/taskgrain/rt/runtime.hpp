@@ -50,7 +50,8 @@ inline int this_worker() noexcept { return detail::worker_index; }
 ///
 /// A task may call `exit`. Then a static runtime is left as it is, as are the tasks that run; no trace is written.
 ///
-/// Flows and graphs end before their runtime does.
+/// The destructor waits for all that was given. A flow, a graph or a sequence that ends after its runtime does nothing
+/// then.
 ///
 /// A task that throws ends its flow or its launch, and no other. The exception is thrown by the `wait` for this flow or
 /// event, or by the next `wait` for everything. If nobody waits, or several flows fail and only one exception can be

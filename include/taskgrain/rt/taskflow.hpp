@@ -15,6 +15,10 @@
 
 namespace taskgrain::rt {
 
+namespace detail {
+class SequenceCore;
+}
+
 /// Tasks with keys of type K: an integer, a tuple of integers, or anything that std::hash and == know. These, a move of
 /// a key, and `number` (below) may not throw. Keys without a std::hash that are plain bytes are compared as bytes.
 /// Errors and traces show a key as << prints it.
@@ -74,7 +78,7 @@ class Taskflow final {
   }
   /// Waits for the tasks of this flow, and for no others. Called by a task or in a callback it does not wait: the
   /// runtime keeps the functions until the tasks have run. It prints an exception that nobody has waited for.
-  ~Taskflow() { engine_.remove(handler_); }
+  ~Taskflow() { detail::Engine::remove(engine_, handler_); }
   Taskflow(const Taskflow&) = delete;
   Taskflow& operator=(const Taskflow&) = delete;
 
@@ -156,6 +160,8 @@ class Taskflow final {
   void cancel() noexcept { engine_.cancel(*handler_); }
 
  private:
+  friend class detail::SequenceCore;
+
   template <typename F>
   Taskflow& set(F& function, F value) {
     function = std::move(value);

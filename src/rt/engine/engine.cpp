@@ -99,7 +99,10 @@ Engine::~Engine() {
   stop_threads();
   if (progress_ != nullptr) progress_->leave();
   while (inside_.load(std::memory_order_acquire) != 0) std::this_thread::yield();
-  for (const auto& handler : handlers_) handler->leave();
+  for (const auto& handler : handlers_) {
+    handler->leave();
+    handler->engine_ended_.store(true, std::memory_order_release);
+  }
   try {
     if (trace_) trace_->write(options_.trace);
   } catch (const std::exception& error) {  // nobody waits any more

@@ -13,6 +13,7 @@
 #include "engine/main_worker.hpp"
 #include "taskgrain/rt/detail/engine.hpp"
 #include "taskgrain/rt/detail/key.hpp"
+#include "taskgrain/rt/detail/surely.hpp"
 #include "taskgrain/rt/detail/tasks.hpp"
 #include "taskgrain/rt/error.hpp"
 
@@ -32,23 +33,27 @@ void Engine::print(const Failure& failure) noexcept {
 }
 
 void Engine::report(Handler& handler, const std::string& task) noexcept {
-  auto failure = std::make_shared<Failure>();
+  auto failure = surely([] { return std::make_shared<Failure>(); });
   failure->of = &handler;
-  try {
+  failure->exception = surely([&] {
     try {
-      throw;
-    } catch (const std::exception& error) {
-      throw TaskFailed(task, message_of(error));
-    } catch (...) {
-      throw TaskFailed(task, "an exception that is no std::exception");
+      try {
+        throw;
+      } catch (const std::exception& error) {
+        throw TaskFailed(task, message_of(error));
+      } catch (...) {
+        throw TaskFailed(task, "an exception that is no std::exception");
+      }
+    } catch (const TaskFailed&) {
+      return std::current_exception();
     }
-  } catch (...) {
-    failure->exception = std::current_exception();
-  }
-  const std::lock_guard lock(mutex_);
-  failures_.push_back(failure);
-  handler.failure_ = std::move(failure);
-  ++handler.failures_;
+  });
+  surely([&] {
+    const std::lock_guard lock(mutex_);
+    failures_.push_back(failure);
+    handler.failure_ = failure;
+    ++handler.failures_;
+  });
 }
 
 bool Engine::comes_from_ranks(const Failure& failure) noexcept {
@@ -102,7 +107,7 @@ void Engine::notify_ranks(const std::exception_ptr& failure) noexcept {
     std::rethrow_exception(failure);
   } catch (const RankFailed&) {  // the other ranks know it
   } catch (const std::exception& error) {
-    progress_->fail((message_of(error) + waiting_here()).c_str());
+    progress_->fail(surely([&] { return message_of(error) + waiting_here(); }).c_str());
   } catch (...) {
     progress_->fail("an exception that is no std::exception");
   }
@@ -127,7 +132,7 @@ void Engine::fail_awaited(Handler& handler, const std::exception_ptr& why) noexc
 }
 
 void Engine::cancel(Handler& handler) noexcept {
-  stop(handler, std::make_exception_ptr(Cancelled("cancelled")));
+  stop(handler, surely([] { return std::make_exception_ptr(Cancelled("cancelled")); }));
   notify();
 }
 
@@ -141,6 +146,10 @@ void Engine::print_unreported(const Handler* handler) noexcept {
 }
 
 Engine::Found Engine::find_stuck(const std::vector<Handler*>& handlers, const Handler* alone) {
+  return surely([&] { return look_for_stuck(handlers, alone); });  // what has failed is still to be thrown
+}
+
+Engine::Found Engine::look_for_stuck(const std::vector<Handler*>& handlers, const Handler* alone) {
   constexpr std::size_t most = 10;
   constexpr int most_tries = 100;  // threads outside that send all the time invalidate each try
   const auto all_done = [&] { return std::ranges::all_of(handlers, &Handler::done); };
@@ -162,10 +171,16 @@ Engine::Found Engine::find_stuck(const std::vector<Handler*>& handlers, const Ha
     if (any_broken) continue;
     std::mutex mutex;
     std::vector<std::size_t> waiting(handlers.size(), 0);
+    bool no_memory = false;
     on_workers([&](int worker) {
       const std::lock_guard lock(mutex);
-      for (std::size_t k = 0; k < handlers.size(); ++k) waiting[k] += handlers[k]->waiting(worker, found.tasks, most);
+      try {
+        for (std::size_t k = 0; k < handlers.size(); ++k) waiting[k] += handlers[k]->waiting(worker, found.tasks, most);
+      } catch (const std::bad_alloc&) {
+        no_memory = true;
+      }
     });
+    if (no_memory) throw std::bad_alloc();
     if (held(alone) || outside_.sent.load(std::memory_order_acquire) != before + workers_.size()) continue;
     for (std::size_t k = 0; k < handlers.size(); ++k) {
       if (waiting[k] == 0) continue;
@@ -180,7 +195,7 @@ Engine::Found Engine::find_stuck(const std::vector<Handler*>& handlers, const Ha
 }
 
 std::exception_ptr Engine::give_up(const Found& found) {
-  const auto why = std::make_exception_ptr(Stuck(found.tasks, found.total));
+  const auto why = surely([&] { return std::make_exception_ptr(Stuck(found.tasks, found.total)); });
   if (progress_ != nullptr) notify_ranks(why);
   for (Handler* handler : found.handlers) {
     stop(*handler, why);
@@ -210,6 +225,7 @@ void Engine::end_run() {
   std::vector<std::shared_ptr<Failure>> unreported;
   {
     const std::lock_guard lock(mutex_);
+    unreported.reserve(failures_.size());  // all or nothing
     std::erase_if(failures_, [&](const auto& failure) {
       if (std::ranges::count(handlers, failure->of) == 0) return false;
       failure->reported = true;
@@ -223,7 +239,7 @@ void Engine::end_run() {
   if (found.total > 0) {
     const auto why = give_up(found);
     if (unreported.empty()) std::rethrow_exception(why);
-    print(Stuck(found.tasks, found.total).what());  // it may be a consequence of the failure, which is thrown below
+    print({why, nullptr});  // it may be a consequence of the failure, which is thrown below
   }
   if (options_.check)
     on_workers([&](int worker) {

@@ -8,7 +8,9 @@
 #include <utility>
 #include <vector>
 
+#include "engine/main_worker.hpp"
 #include "taskgrain/rt/detail/engine.hpp"
+#include "taskgrain/rt/detail/surely.hpp"
 #include "taskgrain/rt/error.hpp"
 
 namespace taskgrain::rt::detail {
@@ -25,8 +27,7 @@ void Engine::add(const std::shared_ptr<Handler>& handler) {
 void Engine::remove(const std::shared_ptr<Handler>& handler) noexcept {
   if (of_parent()) return;
   if (in_task() || Callback::depth_ > 0) {
-    const std::lock_guard lock(mutex_);
-    retired_.push_back(handler);
+    retire(handler);
     return;
   }
   try {
@@ -40,13 +41,30 @@ void Engine::remove(const std::shared_ptr<Handler>& handler) noexcept {
   }
   drop_retired();
   print_unreported(handler.get());
-  const bool done = handler->done();  // or there were no threads to wait with
-  if (done) settle_awaited();
-  {
+  if (!handler->done()) return retire(handler);  // there were no threads to wait with
+  settle_awaited();
+  leave(handler);
+}
+
+void Engine::retire(const std::shared_ptr<Handler>& handler) noexcept {
+  surely([&] {
     const std::lock_guard lock(mutex_);
-    done ? forget(handler) : retired_.push_back(handler);
+    retired_.push_back(handler);
+  });
+}
+
+/// \pre it is done, and not retired
+void Engine::leave(const std::shared_ptr<Handler>& handler) noexcept {
+  handler->leave();
+  try {
+    // Other ranks may have sent something until then, which makes no difference: the handler has its number until that
+    // has come.
+    while (!handler->idle()) wait_until([&] { return handler->idle(); });
+  } catch (const std::exception&) {  // there are no threads to wait with
+    return retire(handler);
   }
-  if (done) handler->leave();
+  const std::lock_guard lock(mutex_);
+  forget(handler);
 }
 
 void Engine::forget(const std::shared_ptr<Handler>& handler) noexcept {
@@ -61,10 +79,10 @@ void Engine::forget(const std::shared_ptr<Handler>& handler) noexcept {
 
 void Engine::drop_retired() noexcept {
   std::vector<std::shared_ptr<Handler>> done;  // destroyed without the lock: what they own may be anything
-  {
+  surely([&] {
     const std::lock_guard lock(mutex_);
     done = retired_;
-  }
+  });
   // Nor are they asked under it: a graph has its own, under which it asks the engine.
   std::erase_if(done, [](const auto& handler) { return !handler->done(); });
   settle_awaited();
@@ -75,9 +93,8 @@ void Engine::drop_retired() noexcept {
       if (std::ranges::any_of(failures_, of)) return true;  // the next wait tells of it
       return std::erase(retired_, handler) == 0;            // another thread has dropped it
     });
-    for (const auto& handler : done) forget(handler);
   }
-  for (const auto& handler : done) handler->leave();
+  for (const auto& handler : done) leave(handler);
 }
 
 std::vector<std::shared_ptr<Handler>> Engine::unwaited() {

@@ -12,6 +12,7 @@
 #include "engine/main_worker.hpp"
 #include "taskgrain/rt/detail/engine.hpp"
 #include "taskgrain/rt/detail/entry.hpp"
+#include "taskgrain/rt/detail/surely.hpp"
 #include "taskgrain/rt/error.hpp"
 
 namespace taskgrain::rt::detail {
@@ -160,8 +161,10 @@ void Engine::end_with_ranks() {
 void Engine::finish() noexcept {
   try {
     // For this rank only: other ranks may never wait again.
-    wait_until<false>([] { return false; });
-    end_run();
+    surely([this] {
+      wait_until<false>([] { return false; });
+      end_run();
+    });
   } catch (const RankFailed&) {  // an earlier wait has thrown it, or this rank has ended before it
   } catch (const std::exception& error) {
     print(message_of(error));
@@ -290,16 +293,17 @@ void Engine::wait(const Event& event) {
 }
 
 void Engine::on_workers(const std::function<void(int worker)>& call) {
-  const auto round = std::make_shared<Round>(call, *this);
+  const auto round = surely([&] { return std::make_shared<Round>(call, *this); });
   const auto all = [&] { return round->left.load(std::memory_order_acquire) == 0; };
   try {
-    for (auto& worker : workers_) {
-      auto mine = std::make_unique<std::shared_ptr<Round>>(round);
-      worker->inject({rounds_->number(), Payload::of(mine.get())});
-      static_cast<void>(mine.release());  // the worker owns it
-    }
+    for (auto& worker : workers_)
+      surely([&] {
+        auto mine = std::make_unique<std::shared_ptr<Round>>(round);
+        worker->inject({rounds_->number(), Payload::of(mine.get())});
+        static_cast<void>(mine.release());  // the worker owns it
+      });
     while (!all()) wait_until(all);
-  } catch (...) {  // no memory, or no threads
+  } catch (...) {  // no threads
     round->give_back();
     throw;
   }

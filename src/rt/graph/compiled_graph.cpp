@@ -68,7 +68,7 @@ CompiledGraph::CompiledGraph(Runtime& runtime, TaskGraph graph, Policy policy)
   engine_.add(actors_);
 }
 
-CompiledGraph::~CompiledGraph() { engine_.remove(actors_); }
+CompiledGraph::~CompiledGraph() { detail::Engine::remove(engine_, actors_); }
 
 CompiledGraph::Launch CompiledGraph::launch(LaunchOptions options) { return actors_->launch(std::move(options)); }
 

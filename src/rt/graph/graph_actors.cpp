@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <iterator>
 #include <optional>
 #include <string>
 #include <utility>
@@ -53,8 +52,8 @@ CompiledGraph::Launch GraphActors::launch(CompiledGraph::LaunchOptions options) 
     if (options.iterations < 0 || options.iterations > most_ - planned_)
       throw UsageError("iterations is " + std::to_string(options.iterations) + ", allowed are 0 to " +
                        std::to_string(most_ - planned_));
-    planned_ += options.iterations;
     queue_.push_back({options.iterations, std::move(options.after), std::move(preconditions), launch});
+    planned_ += options.iterations;
     if (std::exchange(busy_, true)) return launch;
     number = number_;
   }
@@ -88,9 +87,9 @@ std::vector<Event> GraphActors::ordered(std::vector<std::pair<TaskGraph::Node, E
 /// \param last  number_ when the caller found that a launch may start. If it has changed, another thread has dropped
 ///   these launches, and perhaps started others.
 /// \returns whether the launch is complete already
-bool GraphActors::start_next(std::uint64_t last) {
-  Queued next{};
+bool GraphActors::start_next(std::uint64_t last) noexcept {
   std::uint64_t number = 0;
+  std::list<Queued> next;  // none or one
   std::optional<Event> before;
   std::exception_ptr failure;
   {
@@ -108,23 +107,24 @@ bool GraphActors::start_next(std::uint64_t last) {
       break;
     }
     if (!before) {
-      next = std::move(queue_.front());
-      running_ = std::move(next.launch);
-      events_ = next.preconditions;
-      queue_.pop_front();
+      next.splice(next.end(), queue_, queue_.begin());
+      running_ = std::move(next.front().launch);
+      events_ = std::move(next.front().preconditions);
       why_ = failure;
       is_running_ = true;
       begin_ = end_;
       if (failure)
         drop_queue();
       else
-        end_ += next.iterations;
+        end_ += next.front().iterations;
     }
   }
   if (before) {
-    before->then([weak = weak_from_this(), number] {
-      const auto self = weak.lock();
-      if (self && self->start_next(number)) self->complete();
+    surely([&] {
+      before->then([weak = weak_from_this(), number] {
+        const auto self = weak.lock();
+        if (self && self->start_next(number)) self->complete();
+      });
     });
     return false;
   }
@@ -133,12 +133,14 @@ bool GraphActors::start_next(std::uint64_t last) {
     notify_ranks(failure);
     return true;
   }
-  if (next.iterations == 0) return true;
+  if (next.front().iterations == 0) return true;
   left_.store(static_cast<int>(members_.size()) + 1, std::memory_order_relaxed);
   start(begin_, end_);
   for (std::size_t k = 0; k < outline_.preconditions.size(); ++k)
-    next.preconditions[k].then([weak = weak_from_this(), number, k] {
-      if (const auto self = weak.lock()) self->satisfy_if_running(number, k);
+    surely([&] {
+      events_[k].then([weak = weak_from_this(), number, k] {
+        if (const auto self = weak.lock()) self->satisfy_if_running(number, k);
+      });
     });
   return left_.fetch_sub(1, std::memory_order_acq_rel) == 1;
 }
@@ -179,32 +181,42 @@ std::string GraphActors::task_text(std::uint32_t node, std::int64_t iteration) c
   return text;
 }
 
+void GraphActors::fail(std::uint32_t node, std::int64_t iteration) noexcept {
+  if (on_failure_) return on_failure_(node, iteration - begin_);
+  engine_.fail(*this, surely([&] { return task_text(node, iteration); }));
+}
+
 void GraphActors::finished() {
   if (left_.fetch_sub(1, std::memory_order_acq_rel) == 1) complete();
 }
 
 /// Ends the running launch. Its events may end launches of other graphs: they are queued for the loop of the outer
 /// call, so that chains of launches do not recurse.
-void GraphActors::complete() {
-  thread_local std::deque<std::shared_ptr<GraphActors>>* ending = nullptr;  // by this thread
-  auto self = shared_from_this();  // a callback of an event may destroy the graph
-  if (ending != nullptr) return ending->push_back(std::move(self));
-  std::deque<std::shared_ptr<GraphActors>> graphs;
-  ending = &graphs;
-  for (graphs.push_back(std::move(self)); !graphs.empty(); graphs.pop_front()) {
-    const auto graph = graphs.front();
+void GraphActors::complete() noexcept {
+  thread_local GraphActors* last = nullptr;  // of those whose launches this thread ends
+  auto graph = shared_from_this();           // a callback of an event may destroy the graph
+  if (last != nullptr) {
+    GraphActors* const before = std::exchange(last, this);
+    before->ends_next_ = std::move(graph);
+    return;
+  }
+  last = this;
+  for (;;) {
     while (graph->start_next(graph->end_running())) {
     }
+    auto next = std::exchange(graph->ends_next_, nullptr);
+    if (next == nullptr) break;
+    graph = std::move(next);
   }
-  ending = nullptr;
+  last = nullptr;  // before the graph is destroyed, whose functions may end the launch of another
 }
 
 /// Sets or fails the events of the running launch, and fails the launches that were dropped with it.
 /// \returns number_
-std::uint64_t GraphActors::end_running() {
-  std::deque<Queued> dropped;
+std::uint64_t GraphActors::end_running() noexcept {
+  std::list<Queued> dropped;
   std::vector<Event> events;
-  CompiledGraph::Launch ended;
+  std::optional<CompiledGraph::Launch> ended;
   std::exception_ptr failure;
   std::uint64_t number = 0;
   // Without the mutex, because destructors of events may launch this graph. No other thread resets: the launch has not
@@ -216,7 +228,7 @@ std::uint64_t GraphActors::end_running() {
   {
     const std::lock_guard lock(mutex_);
     number = number_;
-    ended = std::exchange(running_, {});
+    ended.swap(running_);
     is_running_ = false;
     events.swap(events_);
     dropped.swap(dropped_);
@@ -228,7 +240,7 @@ std::uint64_t GraphActors::end_running() {
       failed_.store(false, std::memory_order_release);
     }
   }
-  end(ended, failure);
+  end(*ended, failure);
   for (const Queued& after : dropped) end(after.launch, failure);
   engine_.notify();
   return number;
@@ -241,7 +253,7 @@ void GraphActors::end(const CompiledGraph::Launch& launch, const std::exception_
     try {
       failure ? event.fail(failure) : event.set();
     } catch (...) {
-      engine_.report(*this, outline_.names.graph() + ": a call of Event::then");
+      engine_.report(*this, surely([&] { return outline_.names.graph() + ": a call of Event::then"; }));
     }
   };
   for (const auto& [node, event] : launch.postconditions_) settle(event);
@@ -249,10 +261,7 @@ void GraphActors::end(const CompiledGraph::Launch& launch, const std::exception_
 }
 
 /// Launches that are queued now will fail with the running launch. \pre the mutex is held
-void GraphActors::drop_queue() {
-  std::ranges::move(queue_, std::back_inserter(dropped_));
-  queue_.clear();
-}
+void GraphActors::drop_queue() noexcept { dropped_.splice(dropped_.end(), queue_); }
 
 /// \pre the mutex is held, a launch runs
 void GraphActors::stop_running(const std::exception_ptr& why) noexcept {
@@ -262,7 +271,7 @@ void GraphActors::stop_running(const std::exception_ptr& why) noexcept {
 }
 
 void GraphActors::stop(const std::exception_ptr& why) noexcept {
-  std::deque<Queued> dropped;
+  std::list<Queued> dropped;
   {
     const std::lock_guard lock(mutex_);
     if (is_running_) {

@@ -9,10 +9,11 @@
 /// begin.
 
 #include <atomic>
-#include <deque>
 #include <functional>
+#include <list>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,6 +22,7 @@
 #include "rank_edges.hpp"
 #include "taskgrain/rt/compiled_graph.hpp"
 #include "taskgrain/rt/detail/engine.hpp"
+#include "taskgrain/rt/detail/surely.hpp"
 #include "taskgrain/rt/detail/traffic.hpp"
 
 namespace taskgrain::rt::detail {
@@ -63,9 +65,7 @@ class GraphActors : public Handler, public AsyncOwner, public std::enable_shared
   void tell_failures(std::function<void(std::uint32_t, std::int64_t)> function) { on_failure_ = std::move(function); }
 
   // -- AsyncOwner
-  void fail(std::uint32_t node, std::int64_t iteration) noexcept final {
-    on_failure_ ? on_failure_(node, iteration - begin_) : engine_.fail(*this, task_text(node, iteration));
-  }
+  void fail(std::uint32_t node, std::int64_t iteration) noexcept final;
 
   // -- Handler
   void lost(const Payload&) noexcept final { counts(*engine_.here()).end(); }
@@ -87,31 +87,58 @@ class GraphActors : public Handler, public AsyncOwner, public std::enable_shared
   virtual void receive(Worker& here, const Payload& message) noexcept = 0;
   /// What a worker has begun and ended of this graph: `deliver` and `run` end with counts(here).end().
   Counts& counts(Worker& here) const noexcept { return shares_[static_cast<std::size_t>(here.index())].counts; }
+  // What is lost would let a launch wait for ever, so it is sent when there is memory. (The functions that each task
+  // calls spell out `surely`, whose function the compiler would not inline.)
   /// Sends a message to a worker, from any thread.
   template <typename Message>
   void send(int worker, const Message& message) {
     Worker* here = engine_.here();
     if (here != nullptr) return send(*here, worker, message);
     outside_.begin_outside();
-    engine_.worker(worker).inject({number(), Payload::of(message)});
+    surely([&] { engine_.worker(worker).inject({number(), Payload::of(message)}); });
   }
   /// Sends it from one worker to another.
   template <typename Message>
   void send(Worker& here, int worker, const Message& message) {
     if (here.index() == worker) return receive(here, Payload::of(message));
-    counts(here).begin();
-    here.send(worker, number(), message);
+    for (;;) try {
+        counts(here).begin();
+        return here.send(worker, number(), message);
+      } catch (const std::bad_alloc&) {
+        wait_for_memory();
+      }
   }
+  /// While it lives, a thread outside is on its way to this graph: for one that first publishes what may end the launch,
+  /// and then sends. Who wakes the waits after that holds the runtime.
+  ///   done  ⇒  no thread is between its construction and its destruction
+  class OnItsWay {
+   public:
+    explicit OnItsWay(GraphActors& graph) noexcept : counts_(graph.outside_) { counts_.begin_outside(); }
+    ~OnItsWay() { counts_.end_outside(); }
+    OnItsWay(const OnItsWay&) = delete;
+    OnItsWay& operator=(const OnItsWay&) = delete;
+
+   private:
+    Counts& counts_;
+  };
   /// Queues an entry on the calling worker.
   template <typename Task>
   void ready(Worker& here, const Task& task) {
-    counts(here).begin();
-    here.ready(number(), task);
+    for (;;) try {
+        counts(here).begin();
+        return here.ready(number(), task);
+      } catch (const std::bad_alloc&) {
+        wait_for_memory();
+      }
   }
   template <typename Task>
   void ready(Worker& here, const Task& task, Ready how) {
-    counts(here).begin();
-    here.ready({number(), Payload::of(task)}, how);
+    for (;;) try {
+        counts(here).begin();
+        return here.ready({number(), Payload::of(task)}, how);
+      } catch (const std::bad_alloc&) {
+        wait_for_memory();
+      }
   }
   /// Sends the actors a message to run iterations begin … end − 1.
   virtual void start(std::int64_t begin, std::int64_t end) = 0;
@@ -129,7 +156,7 @@ class GraphActors : public Handler, public AsyncOwner, public std::enable_shared
   std::string task_text(std::uint32_t node, std::int64_t iteration) const;
   /// Each actor calls it once in each launch.
   void finished();
-  void set_postcondition(std::size_t k) { running_.postconditions_[k].second.set(); }
+  void set_postcondition(std::size_t k) { running_->postconditions_[k].second.set(); }
 
   Runtime& runtime_;
   Engine& engine_;
@@ -150,13 +177,13 @@ class GraphActors : public Handler, public AsyncOwner, public std::enable_shared
 
   template <typename Between>
   bool nothing_on_its_way(const Between& between) const noexcept;
-  void drop_queue();
+  void drop_queue() noexcept;
   void stop_running(const std::exception_ptr& why) noexcept;
   void notify_ranks(const std::exception_ptr& why) noexcept;
   std::vector<Event> ordered(std::vector<std::pair<TaskGraph::Node, Event>> events) const;
-  bool start_next(std::uint64_t last);
-  void complete();
-  std::uint64_t end_running();
+  bool start_next(std::uint64_t last) noexcept;
+  void complete() noexcept;
+  std::uint64_t end_running() noexcept;
   void satisfy_if_running(std::uint64_t number, std::size_t k);
   void end(const CompiledGraph::Launch& launch, const std::exception_ptr& failure) noexcept;
 
@@ -167,18 +194,20 @@ class GraphActors : public Handler, public AsyncOwner, public std::enable_shared
   const std::unique_ptr<Share[]> shares_;  // by worker
   Counts outside_;
 
-  mutable std::mutex mutex_;            // protects the members below
-  std::deque<Queued> queue_, dropped_;  // dropped_: will fail with the running launch
-  std::uint64_t number_ = 0;            // of the launch that starts or runs, counted up
-  bool busy_ = false;                   // a launch runs, or waits for its events
-  bool is_running_ = false;             // it runs
+  std::shared_ptr<GraphActors> ends_next_;  // by the thread that ends its launch, of which others end, too
+
+  mutable std::mutex mutex_;           // protects the members below
+  std::list<Queued> queue_, dropped_;  // dropped_: will fail with the running launch
+  std::uint64_t number_ = 0;           // of the launch that starts or runs, counted up
+  bool busy_ = false;                  // a launch runs, or waits for its events
+  bool is_running_ = false;            // it runs
   std::int64_t begin_ = 0,
                end_ = 0;      // of the running or last launch; constant while one runs, and then read without the mutex
   std::int64_t planned_ = 0;  // end_, and what is in the queue
   std::exception_ptr why_;    // why the running launch was stopped, if not by a task of its own
   std::vector<Event>
       events_;  // of its preconditions; their callbacks hold an index instead, or an event would own itself
-  CompiledGraph::Launch running_;  // written when no actor runs
+  std::optional<CompiledGraph::Launch> running_;  // written when no actor runs
 
   alignas(apart) std::atomic<int> left_{0};  // actors that have not finished, + 1 while the launch starts
 };

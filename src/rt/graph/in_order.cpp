@@ -275,12 +275,17 @@ class InOrder final : public Executor<InOrder> {
       if (!missing(e, actor.end - 1)) event_queues_[e].push(event);
   }
   void device_done(std::uint32_t d, std::int64_t iteration) override {
-    device_states_[d].done.done(iteration);
+    const OnItsWay to_readers(*this);  // the launch may end before they are resumed, and then the graph
+    surely([&] { device_states_[d].done.done(iteration); });
     resume(InOrderPrograms::channel_of_device_task(d));
   }
 
   void start(std::int64_t begin, std::int64_t end) override {
-    if (rank_edges_ != nullptr) rank_edges_->launch(end);
+    try {
+      if (rank_edges_ != nullptr) rank_edges_->launch(end);
+    } catch (...) {  // the actors end the launch
+      engine_.fail(*this, outline_.names.graph());
+    }
     for (const int worker : members_) send(worker, Message{Message::start, 0, begin, end});
   }
   void satisfy(std::size_t k, std::int64_t, std::int64_t end) override {

@@ -49,7 +49,7 @@ class QueuedActors final : public Executor<QueuedActors> {
     }
     if (message.iteration < actor.floor) return;  // of a launch that has failed
     if (message.iteration >= actor.end)
-      actor.early.push_back(message);
+      surely([&] { actor.early.push_back(message); });
     else
       receive(here, actor, message);
   }
@@ -149,13 +149,13 @@ class QueuedActors final : public Executor<QueuedActors> {
   void enqueue(Worker& here, Actor& actor, const Task& task) {
     actor.count[task.iteration % 3][task.place] = actor.program.indegree[task.place];
     if (task.iteration >= actor.window && !open_window(actor, task.iteration)) [[unlikely]] {
-      actor.deferred.push_back(task);
+      surely([&] { actor.deferred.push_back(task); });
     } else if (stealing_) {
       ++actor.out;
       return actor.program.records[task.place].instruction != Instruction::run ? ready(here, task, {.bound = true})
                                                                                : ready(here, task);
     } else {
-      actor.ready.push(task);
+      surely([&] { actor.ready.push(task); });
     }
     activate(here, actor);
   }
@@ -323,7 +323,7 @@ class QueuedActors final : public Executor<QueuedActors> {
     if (worker == here.index() && iteration < at(worker).end)
       arrive(here, at(worker), place, iteration);
     else if (worker == here.index())  // a stolen task of a launch whose start has not come to this worker
-      at(worker).early.push_back({Message::arrive, place, iteration});
+      surely([&] { at(worker).early.push_back({Message::arrive, place, iteration}); });
     else
       send(here, worker, Message{Message::arrive, place, iteration});
   }

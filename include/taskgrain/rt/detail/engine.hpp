@@ -75,8 +75,11 @@ class Engine {
 
   /// The engine keeps a handler from `add` until after `remove`, when nothing of it is left.
   void add(const std::shared_ptr<Handler>& handler);
-  /// Waits for what the handler has begun, unless a worker calls. Prints failures that no wait has thrown.
-  void remove(const std::shared_ptr<Handler>& handler) noexcept;
+  /// Waits for what the handler has begun, unless a worker calls. Prints failures that no wait has thrown. Nothing is
+  /// left to do if the engine has ended before.
+  static void remove(Engine& engine, const std::shared_ptr<Handler>& handler) noexcept {
+    if (!handler->engine_ended()) engine.remove(handler);
+  }
   /// Fails the handler with the exception that is being handled.
   void fail(Handler& handler, const std::string& task) noexcept;
   /// What the handler has failed with.
@@ -203,6 +206,8 @@ class Engine {
   };
   /// \param alone  as above
   Found find_stuck(const std::vector<Handler*>& handlers, const Handler* alone = nullptr);
+  /// \throws std::bad_alloc
+  Found look_for_stuck(const std::vector<Handler*>& handlers, const Handler* alone);
   /// Stops a handler, and fails the events that wait for its end.
   void stop(Handler& handler, const std::exception_ptr& why) noexcept;
   /// Fails the events that wait for the end of a handler that is broken, and those that will be asked for until it is
@@ -219,7 +224,12 @@ class Engine {
   void end_run();
   static void print(const Failure& failure) noexcept;
   void print_unreported(const Handler* handler) noexcept;
+  void remove(const std::shared_ptr<Handler>& handler) noexcept;
   void drop_retired() noexcept;
+  /// Keeps a handler that was removed while it is in use.
+  void retire(const std::shared_ptr<Handler>& handler) noexcept;
+  /// Ends a handler that was removed.
+  void leave(const std::shared_ptr<Handler>& handler) noexcept;
   /// \pre the mutex is held
   void forget(const std::shared_ptr<Handler>& handler) noexcept;
   /// Handlers that no thread waits for alone.

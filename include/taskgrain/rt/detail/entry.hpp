@@ -102,6 +102,8 @@ class Handler {
   std::uint32_t number() const noexcept { return number_; }
   /// Whether a thread outside holds it, because it may still fulfill something.
   bool held() const noexcept { return holds_.load(std::memory_order_acquire) != 0; }
+  /// Whether the engine is gone: a face that ends after its runtime must not touch it.
+  bool engine_ended() const noexcept { return engine_ended_.load(std::memory_order_acquire); }
   /// Whether a task has failed, so that the rest is dropped. Workers load it for each task.
   bool failed() const noexcept { return failed_.load(std::memory_order_acquire); }
 
@@ -117,12 +119,13 @@ class Handler {
   // whole; that each worker has forgotten its waiting tasks. So Engine::find_stuck settles failed handlers first: their
   // waiting tasks are not stuck.
   std::atomic<bool> failed_{false};
-  std::shared_ptr<Failure> failure_;    // the last one; under the engine's mutex
-  std::exception_ptr broken_by_;        // null if it is not broken, or not yet said so; under the engine's mutex
-  unsigned failures_ = 0;               // so far; under the engine's mutex
-  std::atomic<std::int64_t> holds_{0};  // of it alone; by any thread, by addition
-  std::size_t place_ = 0;               // among the engine's handlers; under its mutex
-  int waiters_ = 0;                     // threads that wait for this handler alone; under the engine's mutex
+  std::shared_ptr<Failure> failure_;       // the last one; under the engine's mutex
+  std::exception_ptr broken_by_;           // null if it is not broken, or not yet said so; under the engine's mutex
+  unsigned failures_ = 0;                  // so far; under the engine's mutex
+  std::atomic<std::int64_t> holds_{0};     // of it alone; by any thread, by addition
+  std::atomic<bool> engine_ended_{false};  // set by the engine's destructor
+  std::size_t place_ = 0;                  // among the engine's handlers; under its mutex
+  int waiters_ = 0;                        // threads that wait for this handler alone; under the engine's mutex
 };
 
 struct Entry {

@@ -18,6 +18,7 @@
 #include "taskgrain/rt/detail/entry.hpp"
 #include "taskgrain/rt/detail/key.hpp"
 #include "taskgrain/rt/detail/numbered_counters.hpp"
+#include "taskgrain/rt/detail/surely.hpp"
 #include "taskgrain/rt/detail/tasks.hpp"
 #include "taskgrain/rt/detail/traffic.hpp"
 
@@ -334,7 +335,9 @@ class FlowHandler final : public Handler {
   void lead(Worker& here, Key key) { here.ready({number(), Payload::of(pack(key))}, {.priority = 0, .bound = true}); }
 
   /// Not inlined and cold: the code for exceptions would take registers from tasks that do not fail.
-  [[gnu::noinline, gnu::cold]] void fail(const K& key) noexcept { engine_.fail(*this, text(key)); }
+  [[gnu::noinline, gnu::cold]] void fail(const K& key) noexcept {
+    engine_.fail(*this, surely([&] { return text(key); }));
+  }
 
   /// Inlined into tasks, because counting down is a load, a decrement and a branch. The first and the last fulfilment
   /// are calls.

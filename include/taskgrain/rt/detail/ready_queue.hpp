@@ -68,6 +68,10 @@ class ReadyQueue {
     if (priority == 0) {
       push(task);
     } else {
+      if (!ranked_ring_ && thieves_ > 0) {  // here, where it may fail
+        range_priorities_.reserve(most_ranked);
+        ranked_ring_ = std::make_unique<Memory>(most_ranked);
+      }
       plain_ = false;
       heap_.push_back({priority, order_++, task});
       std::push_heap(heap_.begin(), heap_.end());
@@ -110,7 +114,7 @@ class ReadyQueue {
   bool any_to_share() const noexcept { return plain_ ? thieves_ > 0 && back_ != back_end_ : can_share(); }
   /// Shares tasks: all of priority 0 if there are no others, else some of the highest priorities.
   /// \pre any_to_share
-  void share() {
+  void share() noexcept {
     if (plain_)
       share_plain();
     else
@@ -207,9 +211,8 @@ class ReadyQueue {
     }
     back_ += number;
   }
-  [[gnu::noinline]] void share_ranked() {
+  [[gnu::noinline]] void share_ranked() noexcept {
     range_priorities_.clear();
-    if (!ranked_ring_) ranked_ring_ = std::make_unique<Memory>(most_ranked);
     const std::size_t number = std::min((size() + 1) / 2, most_ranked);
     // The owner takes back the newest first, so they go in from the lowest priority to the highest.
     for (std::size_t at = number; at-- > 0;) {

@@ -74,6 +74,29 @@ TEST(Schedules, OfWorkersThatWaitForOneAnother) {
   });
 }
 
+TEST(Schedules, OfDevicesThatAreLate) {
+  // The launch is over, and the graph is gone, before the device returns from `done`.
+  static_cast<void>(usable_cores());
+  simulated::for_seeds("late", 4000, [](std::uint64_t seed) {
+    Random random(seed);
+    const int workers = between(random, 1, 2);
+    Runtime runtime(options(random, workers));
+    SimulatedDevice device(1);
+    for (int graphs = between(random, 1, 3); graphs > 0; --graphs) {
+      int ran = 0;
+      TaskGraph tasks("late");
+      const auto first = tasks.async_task<SimulatedDevice::Event>(
+          between(random, 0, workers - 1),
+          [&](const Turn&, const auto& issue) { return device.submit(0, issue.after, [] {}, issue.done); });
+      tasks.edge(first, tasks.task(between(random, 0, workers - 1), [&] { ++ran; }));
+      CompiledGraph graph(runtime, std::move(tasks), policies[between(random, 0, 2)]);
+      const int iterations = between(random, 1, 2);
+      runtime.wait(graph.launch({.iterations = iterations}).done);
+      check(ran == iterations, "a launch is done and its tasks have not run");
+    }
+  });
+}
+
 /// A graph of three tasks in a row, on all workers, that threads outside launch, cancel and wait for.
 class Launches {
  public:
