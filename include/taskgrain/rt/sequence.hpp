@@ -140,6 +140,9 @@ struct SequenceOptions {
   /// at most so many tasks, for each of which 40 bytes are kept, or more; 0: there are no automatic traces. Tasks that
   /// look like the next repetition start when it is complete, or when the sequence waits. Not across ranks.
   std::size_t automatic_traces = 0;
+  /// How many numbers of traces are known, such as 22 kB for a body of 100 tasks. Where there are more, the one that
+  /// was not called for longest is forgotten.
+  std::size_t traces = 256;
 };
 
 /// One thread gives tasks to a sequence, and waits for them; tasks do not.
@@ -161,7 +164,8 @@ class Sequence {
 
   // -- data. By the thread that gives tasks, but not in a loop or a trace
 
-  /// An object. Of what has elements one after the other, such as std::vector and std::span, these.
+  /// An object. Of what has elements one after the other, such as std::vector, these and the object; of a view, such as
+  /// std::span, the elements alone. What else an object points to has other names.
   /// \throws UsageError  a home that does not exist
   template <typename T>
   Data data(T&& object, DataOptions options = {}) {
@@ -170,8 +174,13 @@ class Sequence {
     if constexpr (requires { std::data(object), std::size(object); }) {
       static_assert(std::is_lvalue_reference_v<T> || std::ranges::enable_borrowed_range<std::remove_cvref_t<T>>,
                     "the elements must outlive the tasks that use them");
-      return data({{address(std::data(object)), std::size(object) * sizeof(*std::data(object)), 1, 0}}, options,
-                  as_bytes<decltype(*std::data(object))> && !std::is_same_v<std::remove_cvref_t<T>, std::string>);
+      const detail::Region elements{address(std::data(object)), std::size(object) * sizeof(*std::data(object)), 1, 0};
+      const bool travels =
+          as_bytes<decltype(*std::data(object))> && !std::is_same_v<std::remove_cvref_t<T>, std::string>;
+      if constexpr (std::ranges::enable_borrowed_range<std::remove_cvref_t<T>>)
+        return data({elements}, options, travels);
+      else
+        return data(elements, of(object), options, travels);
     } else {
       static_assert(std::is_lvalue_reference_v<T>, "the object must outlive the tasks that use it");
       return data({{address(&object), sizeof(object), 1, 0}}, options, as_bytes<T>);
@@ -235,8 +244,9 @@ class Sequence {
   }
   /// A task whose result is added to `target`: target = operation(target, result). Such tasks run at the same time, and
   /// their results are kept until the data is used in another way, or waited for. They are added in the order of the
-  /// program, so any number of workers gives the same bits.
-  /// \param data       of the target; all tasks that reduce it one after the other have the same operation
+  /// program, each by its own operation, so any number of workers gives the same bits. A sum that is refused when it is
+  /// to be added is dropped; if there is no memory for that, it stays open.
+  /// \param data       of the target
   /// \param accesses   other data
   /// \throws as task
   template <typename T, typename Operation, typename F>
@@ -244,18 +254,19 @@ class Sequence {
               TaskOptions options = {}) {
     static_assert(std::is_convertible_v<Result<F>, T>, "the task returns what is added to the target");
     using Sum = Reduction<T, Operation>;
-    auto sum = std::static_pointer_cast<Sum>(joined_reduction(data, &Sum::type_tag, &target));
+    auto sum = std::static_pointer_cast<Sum>(joined_reduction(data, &Sum::fold, &target));
     if (!sum) {
-      sum = std::make_shared<Sum>(Sum{target, std::move(operation), {}});
-      open_reduction(data, &Sum::type_tag, &target, sum, [sum = sum.get()] { sum->fold(); });
+      sum = std::make_shared<Sum>(target);
+      open_reduction(data, &Sum::fold, &target, sum);
     }
     const Access access = data.access(Mode::reduce);
-    std::optional<T>& part = sum->parts.emplace_back();
+    std::optional<T>& part = sum->parts.emplace_back(std::move(operation)).value;
     add_part(data, sum, of(part), as_bytes<T>);
-    begin(accesses, &access, std::move(options))
-        .emplace([&part, function = std::move(function)](const Turn& turn) mutable {
-          part.emplace(detail::call_with(turn, function));
-        });
+    detail::TaskFunction& place = begin(accesses, &access, std::move(options));
+    keep(data, sum);
+    place.emplace([&part, function = std::move(function)](const Turn& turn) mutable {
+      part.emplace(detail::call_with(turn, function));
+    });
     end();
   }
   template <typename T, typename Operation, typename F>
@@ -327,25 +338,37 @@ class Sequence {
   /// What a group of tasks adds to a target.
   template <typename T, typename Operation>
   struct Reduction {
-    static constexpr char type_tag = 0;  // by its address
+    explicit Reduction(T& of) : target(of) {}
 
+    struct Part {
+      explicit Part(Operation&& how) : operation(std::move(how)) {}
+
+      [[no_unique_address]] Operation operation;
+      std::optional<T> value{};  // of the task
+    };
     T& target;
-    Operation operation;
-    std::deque<std::optional<T>> parts;  // in program order; the tasks have their addresses
+    std::deque<Part> parts;  // in program order; the tasks have their addresses
 
-    void fold() {
-      for (std::optional<T>& part : parts) {
-        if (!part) continue;
-        target = operation(std::move(target), std::move(*part));
-        part.reset();
+    static void fold(void* sum) {
+      auto& [target, parts] = *static_cast<Reduction*>(sum);
+      for (Part& part : parts) {
+        if (!part.value) continue;
+        target = part.operation(std::move(target), std::move(*part.value));
+        part.value.reset();
       }
     }
   };
 
   Data data(std::initializer_list<detail::Region> regions, const DataOptions& options, bool travels = true) {
-    return data(std::span(regions.begin(), regions.size()), options, travels);
+    return data(std::span(regions.begin(), regions.size()), {}, options, travels);
   }
-  Data data(std::span<const detail::Region> regions, const DataOptions& options, bool travels);
+  Data data(const detail::Region& elements, const detail::Region& object, const DataOptions& options, bool travels) {
+    const bool same = elements.begin == object.begin && elements.row_bytes == object.row_bytes;
+    return data(std::span(&elements, 1), std::span(&object, same ? 0 : 1), options, travels);
+  }
+  /// \param objects  that have these regions; their bytes do not go to other ranks
+  Data data(std::span<const detail::Region> regions, std::span<const detail::Region> objects,
+            const DataOptions& options, bool travels);
   Data data(std::uint32_t index);
   /// Of a task. \param owner  of its memory
   Data result(const std::shared_ptr<void>& owner, const detail::Region& region, bool travels);
@@ -356,10 +379,13 @@ class Sequence {
   detail::TaskFunction& begin(std::span<const Access> accesses, const Access* also, TaskOptions&& options,
                               const detail::EventType* event = nullptr);
   void end();
+  /// Adds the parts of a sum.
+  using Fold = void (*)(void* sum);
   /// The open reduction of this kind and target; null if there is none, and then none of another is open.
-  std::shared_ptr<void> joined_reduction(const Data& data, const void* kind, const void* target);
-  void open_reduction(const Data& data, const void* kind, const void* target, std::shared_ptr<void> sum,
-                      std::function<void()> fold);
+  std::shared_ptr<void> joined_reduction(const Data& data, Fold kind, const void* target);
+  void open_reduction(const Data& data, Fold kind, const void* target, std::shared_ptr<void> sum);
+  /// Keeps a sum while its tasks may run, if it was dropped meanwhile.
+  void keep(const Data& data, const std::shared_ptr<void>& sum);
 
   const std::unique_ptr<detail::SequenceCore> core_;
 };

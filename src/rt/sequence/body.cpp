@@ -6,6 +6,7 @@
 #include "graph/graph_actors.hpp"
 #include "sequence/dependences.hpp"
 #include "taskgrain/rt/communicator.hpp"
+#include "taskgrain/rt/detail/surely.hpp"
 
 namespace taskgrain::rt::detail {
 
@@ -45,6 +46,7 @@ CompiledBody::CompiledBody(Runtime& runtime, std::shared_ptr<DataRegistry> regis
 }
 
 Access CompiledBody::extra(std::span<const Region> regions, const std::string& name, Mode mode) {
+  extra_.reserve(extra_.size() + 1);
   const std::uint32_t index = registry_->add(regions, name, 0);
   extra_.push_back({(*registry_)[index].id, index, mode});
   return extra_.back();
@@ -129,12 +131,13 @@ TaskGraph CompiledBody::graph_of(const Body& body, const std::string& name,
     if (step.access.id != 0) accesses.push_back(step.access);
     for (Access& access : accesses)  // a graph has one order
       if (access.mode == Mode::commutative) access.mode = Mode::read_write;
-    dependences.enter(number, accesses, never, [&](std::uint64_t before) {
+    dependences.find(accesses, never, [&](std::uint64_t before) {
       if (number < number_of_steps)
         graph.edge(steps[before].node, step.node);
       else if (before < number_of_steps)
         graph.carried_edge(steps[before].node, step.node);
     });
+    dependences.enter(number, accesses);
   }
   return graph;
 }
@@ -153,6 +156,7 @@ CompiledGraph::Launch CompiledBody::launch(std::vector<std::shared_ptr<Body>> bo
   bodies_ = std::move(bodies);
   failed_.store(false, std::memory_order_relaxed);
   failure_ = nullptr;
+  iterations_ = iterations;
   for (const Move& move : moves_) move.region->begin = bodies_[0]->places[move.result] + move.offset;
   CompiledGraph::LaunchOptions options;
   options.iterations = iterations;
@@ -168,18 +172,15 @@ CompiledGraph::Launch CompiledBody::launch(std::vector<std::shared_ptr<Body>> bo
 
 void CompiledBody::fail(std::uint32_t node, std::int64_t iteration) noexcept {
   if (failed_.exchange(true)) return;
-  const auto failed = [&](const char* message) {
-    const std::size_t task = task_of_[node];
-    const std::string& name = bodies_[bodies_.size() == 1 ? 0 : static_cast<std::size_t>(iteration)]->tasks[task].name;
-    failure_ = std::make_exception_ptr(TaskFailed(name.empty() ? "task " + std::to_string(task) : name, message));
-  };
-  try {
-    throw;
-  } catch (const std::exception& error) {
-    failed(message_of(error));
-  } catch (...) {
-    failed("an exception of an unknown type");
-  }
+  const bool joined = bodies_.size() > 1;
+  const std::size_t task = task_of_[node];
+  const std::string& name = bodies_[joined ? static_cast<std::size_t>(iteration) : 0]->tasks[task].name;
+  failed_task_ = surely([&] {
+    std::string text = name.empty() ? "task " + std::to_string(task) : name;
+    if (!joined && iterations_ > 1) text += " of iteration " + std::to_string(iteration);
+    return text;
+  });
+  failure_ = std::current_exception();
   stop();
 }
 

@@ -58,9 +58,6 @@ class CompiledBody {
   /// \param transfers  between ranks, before each task
   CompiledBody(Runtime& runtime, std::shared_ptr<DataRegistry> registry, const Body& body, const std::string& name,
                Communicator* ranks = nullptr, const std::vector<std::vector<Transfer>>& transfers = {});
-  ~CompiledBody() {
-    for (const Access& one : extra_) registry_->release(one.index);
-  }
   CompiledBody(const CompiledBody&) = delete;
   CompiledBody& operator=(const CompiledBody&) = delete;
 
@@ -69,9 +66,10 @@ class CompiledBody {
   /// \param bodies  one, which runs so many times; or several, one after the other, once each
   /// \pre the launch before has ended
   CompiledGraph::Launch launch(std::vector<std::shared_ptr<Body>> bodies, std::int64_t iterations);
-  /// What the first task that failed has thrown; null if none did.
-  /// \pre the launch has ended
+  /// What the first task that failed has thrown; null if none did. \pre the launch has ended
   std::exception_ptr failure() const noexcept { return failure_; }
+  /// Its name, and the iteration if there are several.
+  const std::string& failed_task() const noexcept { return failed_task_; }
   /// Ends the launch that runs, if one does. From any thread.
   void stop() noexcept { graph_.cancel(); }
   /// Destroys the functions of the last launch. \pre it has ended
@@ -110,7 +108,14 @@ class CompiledBody {
 
   Communicator* const ranks_;
   const std::shared_ptr<DataRegistry> registry_;
-  std::vector<Access> extra_;  // the token, and what goes between ranks
+  struct Extra : std::vector<Access> {
+    explicit Extra(DataRegistry& of) : registry(of) {}
+    ~Extra() {
+      for (const Access& one : *this) registry.release(one.index);
+    }
+    DataRegistry& registry;
+  };
+  Extra extra_{*registry_};  // the token, and what goes between ranks
   std::deque<Transfer> transfers_;
   std::deque<std::vector<std::byte>> buffers_;  // for what is sent and does not lie in one place
   struct Move {
@@ -127,7 +132,10 @@ class CompiledBody {
   std::vector<std::shared_ptr<Body>> bodies_;  // that run
   std::deque<OfIteration> starts_;             // of asynchronous tasks
   std::atomic<bool> failed_{false};
-  std::exception_ptr failure_;  // by the worker that has set failed_
+  // By the worker that has set failed_:
+  std::exception_ptr failure_;
+  std::string failed_task_;
+  std::int64_t iterations_ = 0;  // of the launch
   CompiledGraph graph_;
 };
 

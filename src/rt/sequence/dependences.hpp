@@ -22,27 +22,34 @@ class Dependences {
  public:
   explicit Dependences(const DataRegistry& registry) : registry_(registry) {}
 
-  /// Enters a task. \pre no piece of data is named twice
+  // A task is entered in two steps, so that one for which there is no memory leaves nothing behind: then those after it
+  // would come after it alone.
+
+  /// Finds the tasks that one with these accesses comes after, and makes room for it. \pre no piece of data is named
+  /// twice
   /// \param ended   ended(number) is whether nothing needs to come after that task any more
   /// \param follow  is called with each task that it comes after; some have ended, some come twice
   template <typename Ended, typename Follow>
-  void enter(std::uint64_t number, std::span<const Access> accesses, const Ended& ended, const Follow& follow) {
+  void find(std::span<const Access> accesses, const Ended& ended, const Follow& follow) {
     if (states_.size() < registry_.size()) states_.resize(registry_.size());
     for (const Access& access : accesses) {
-      const State& state = states_[access.index];
-      for (const std::uint64_t other : joins(state, access.mode) ? state.before : state.group) follow(other);
+      State& state = states_[access.index];
+      const bool joining = joins(state, access.mode);
+      for (const std::uint64_t other : joining ? state.before : state.group) follow(other);
       for (const std::uint32_t other : registry_[access.index].overlaps)
         each_before(states_[other], access.mode, follow);
+      if (joining ? state.group.size() == state.group.capacity() : state.before.capacity() == 0) [[unlikely]]
+        make_room(state, joining, ended);
     }
+  }
+  /// Enters it. \pre `find` was called with these accesses, and nothing was entered since
+  void enter(std::uint64_t number, std::span<const Access> accesses) noexcept {
     for (const Access& access : accesses) {
       State& state = states_[access.index];
       if (!joins(state, access.mode)) {
         state.before.swap(state.group);
         state.group.clear();
         state.mode = access.mode;
-      } else if (state.group.size() == state.group.capacity()) {  // before it grows
-        std::erase_if(state.group, ended);
-        if (state.group.size() > state.group.capacity() / 2) state.group.reserve(2 * state.group.capacity());
       }
       state.group.push_back(number);
     }
@@ -70,6 +77,12 @@ class Dependences {
     std::vector<std::uint64_t> before, group;
   };
 
+  template <typename Ended>
+  [[gnu::noinline]] static void make_room(State& state, bool joining, const Ended& ended) {
+    if (!joining) return state.before.reserve(1);
+    std::erase_if(state.group, ended);
+    if (state.group.size() > state.group.capacity() / 2) state.group.reserve(2 * state.group.capacity());
+  }
   static bool joins(const State& state, Mode mode) noexcept {
     return state.mode == mode && (mode == Mode::read || mode == Mode::commutative || mode == Mode::reduce);
   }

@@ -32,7 +32,9 @@ class DataRegistry {
     std::uint64_t number = 0;     // the same on all ranks; 0: bytes between them
     std::weak_ptr<void> owner{};  // of the memory, if it may go
     std::vector<Region> regions;
-    std::vector<std::uint32_t> overlaps;  // indices of others
+    std::vector<Region> objects;                // that have the regions, and no bytes for other ranks: they order alone
+    std::vector<std::uint32_t> overlaps;        // indices of others
+    bool is_removed = false, is_swept = false;  // by `reclaim`
   };
 
   // -- by the thread that gives tasks
@@ -49,18 +51,16 @@ class DataRegistry {
     return access.id != 0 && access.index < entries_.size() && entries_[access.index].id == access.id;
   }
   /// \returns its index
-  std::uint32_t add(std::span<const Region> regions, std::string name, int home);
+  std::uint32_t add(std::span<const Region> regions, std::string name, int home, std::span<const Region> objects = {});
   /// Forgets the data that was released, if nothing uses it and there is enough of it that it is worth looking.
   /// \param used  used(index) is whether a task may still use it
   template <typename Used>
   void reclaim(const Used& used) {
     const std::lock_guard lock(mutex_);
     if (released_.size() < worth_) return;
-    std::erase_if(released_, [&](std::uint32_t index) {
-      if (used(index)) return false;
-      remove(index);
-      return true;
-    });
+    const auto removed = std::ranges::partition(released_, used);
+    remove(removed);
+    released_.erase(removed.begin(), removed.end());
     worth_ = 2 * released_.size() + 32;
   }
 
@@ -77,15 +77,22 @@ class DataRegistry {
     std::uint32_t index;
   };
 
-  void remove(std::uint32_t index) noexcept;
+  void remove(std::span<const std::uint32_t> indices) noexcept;
+  /// Empties the entry of data that no other data knows.
+  void clear(std::uint32_t index) noexcept;
   /// Calls `found(index)` for the owner of each region that overlaps.
   template <typename Found>
   void each_overlapping(const Region& region, const Found& found) const;
+  template <typename Call>
+  static void each_region(const Entry& entry, const Call& call) {
+    for (const auto* regions : {&entry.regions, &entry.objects}) std::ranges::for_each(*regions, call);
+  }
 
   std::vector<Entry> entries_;
   std::vector<std::uint32_t> free_;
-  std::multimap<std::uintptr_t, Placed> by_begin_;
-  std::size_t longest_ = 0;  // bytes from the first to the last of a region, at most
+  // By the logarithm of the extent, and the begin: those that overlap another one lie among a few of each size. A large
+  // one lengthens no search for small ones.
+  std::map<int, std::multimap<std::uintptr_t, Placed>> by_size_;
 
   mutable std::mutex mutex_;             // protects the two below
   std::vector<std::uint32_t> released_;  // by destructors

@@ -24,8 +24,9 @@ Data Sequence::data(std::uint32_t index) {
   return data;
 }
 
-Data Sequence::data(std::span<const detail::Region> regions, const DataOptions& options, bool travels) {
-  return data(core_->add_data(regions, options, travels));
+Data Sequence::data(std::span<const detail::Region> regions, std::span<const detail::Region> objects,
+                    const DataOptions& options, bool travels) {
+  return data(core_->add_data(regions, objects, options, travels));
 }
 
 Data Sequence::token(DataOptions options) { return data(core_->add_token(options)); }
@@ -40,16 +41,17 @@ void Sequence::add_part(const Data& data, const std::shared_ptr<void>& owner, co
 }
 
 Data Sequence::together(std::initializer_list<const Data*> parts, DataOptions options) {
-  std::vector<detail::Region> regions;
+  std::vector<detail::Region> regions, objects;
   bool travels = true;
   for (const Data* const part : parts) {
     if (part->registry_ != core_->registry())
       detail::throw_usage({"together: a part is of another sequence, or of nothing"});
     const auto& own = std::as_const(*part->registry_)[part->index_];
     regions.insert(regions.end(), own.regions.begin(), own.regions.end());
+    objects.insert(objects.end(), own.objects.begin(), own.objects.end());
     travels = travels && own.travels;
   }
-  return data(std::span<const detail::Region>(regions), options, travels);
+  return data(regions, objects, options, travels);
 }
 
 detail::TaskFunction& Sequence::begin(std::span<const Access> accesses, const Access* also, TaskOptions&& options,
@@ -59,14 +61,15 @@ detail::TaskFunction& Sequence::begin(std::span<const Access> accesses, const Ac
 
 void Sequence::end() { core_->end(); }
 
-std::shared_ptr<void> Sequence::joined_reduction(const Data& data, const void* kind, const void* target) {
+std::shared_ptr<void> Sequence::joined_reduction(const Data& data, Fold kind, const void* target) {
   return core_->joined_reduction(data.access(Mode::reduce), kind, target);
 }
 
-void Sequence::open_reduction(const Data& data, const void* kind, const void* target, std::shared_ptr<void> sum,
-                              std::function<void()> fold) {
-  core_->open_reduction(data.access(Mode::reduce), kind, target, std::move(sum), std::move(fold));
+void Sequence::open_reduction(const Data& data, Fold kind, const void* target, std::shared_ptr<void> sum) {
+  core_->open_reduction(data.access(Mode::reduce), kind, target, std::move(sum));
 }
+
+void Sequence::keep(const Data& data, const std::shared_ptr<void>& sum) { core_->keep(data.access(Mode::reduce), sum); }
 
 void Sequence::loop(std::int64_t iterations, const std::function<void()>& body, const std::string& name) {
   core_->loop(iterations, body, name);

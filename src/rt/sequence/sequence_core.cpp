@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "taskgrain/rt/detail/engine.hpp"
+#include "taskgrain/rt/detail/surely.hpp"
 
 namespace taskgrain::rt::detail {
 
@@ -24,12 +25,13 @@ const char* word_for(Mode mode) noexcept {
 
 SequenceCore::SequenceCore(Runtime& runtime, Communicator* communicator, SequenceOptions&& options)
     : runtime_(runtime), engine_(engine_of(runtime)), name_(std::move(options.name)),
-      window_(checked_window(options.window)), mask_(options.window - 1),
+      window_(checked_window(options.window)), mask_(options.window - 1), most_traces_(options.traces),
       pools_(static_cast<std::size_t>(runtime.workers())), flow_(runtime, Tasks{this}, name_) {
   constexpr std::size_t longest = std::size_t{1} << 24;
   if (options.automatic_traces > longest)
     throw_usage({name_, ": automatic_traces is ", std::to_string(options.automatic_traces), ", allowed are 0 to ",
                  std::to_string(longest), " tasks"});
+  if (most_traces_ == 0) throw_usage({name_, ": traces is 0, allowed are 1 and more"});
   if (options.automatic_traces > 0) repeats_.emplace(options.automatic_traces);
   if (communicator == nullptr) return;
   if (repeats_) throw_usage({name_, ": automatic_traces are of one rank; across ranks, use loop or trace"});
@@ -39,9 +41,15 @@ SequenceCore::SequenceCore(Runtime& runtime, Communicator* communicator, Sequenc
 }
 
 SequenceCore::~SequenceCore() {
+  if (flow_.handler_->engine_ended()) {  // which has waited for all that was given to it
+    if (!reductions_.empty() || recording_)
+      Engine::print("a sequence that ends after its runtime has dropped what it held back: open sums, a trace");
+    return;
+  }
   const auto quietly = [](const auto& call) {
     try {
       call();
+    } catch (const RankFailed&) {            // an earlier wait has thrown it, or this rank has ended before it
     } catch (const std::exception& error) {  // where the flow has thrown it, it prints it no more
       Engine::print(message_of(error));
     }
@@ -66,7 +74,8 @@ void SequenceCore::check_no_task() const {
 
 // -- data
 
-std::uint32_t SequenceCore::add_data(std::span<const Region> regions, const DataOptions& options, bool travels) {
+std::uint32_t SequenceCore::add_data(std::span<const Region> regions, std::span<const Region> objects,
+                                     const DataOptions& options, bool travels) {
   check_no_task();
   end_automatic(true);
   if (recording_)
@@ -80,7 +89,7 @@ std::uint32_t SequenceCore::add_data(std::span<const Region> regions, const Data
   reclaim();
   int home = options.home;
   if (home < 0) home = ranks_ && options.rank >= 0 && options.rank != ranks_->rank() ? 0 : next_home();
-  const std::uint32_t index = registry_->add(regions, options.name, home);
+  const std::uint32_t index = registry_->add(regions, options.name, home, objects);
   if (ranks_) {
     auto& entry = (*registry_)[index];
     entry.rank = options.rank;
@@ -93,7 +102,7 @@ std::uint32_t SequenceCore::add_data(std::span<const Region> regions, const Data
 
 std::uint32_t SequenceCore::add_token(const DataOptions& options) {
   const Region token{reinterpret_cast<std::uintptr_t>(&tokens_.emplace_back()), 1, 1, 0};
-  const std::uint32_t index = add_data({&token, 1}, options, true);
+  const std::uint32_t index = add_data({&token, 1}, {}, options, true);
   (*registry_)[index].token = true;
   return index;
 }
@@ -117,7 +126,7 @@ std::uint32_t SequenceCore::add_result(const std::shared_ptr<void>& owner, const
   }
   const std::span<const Region> regions(&region, ranks_ ? 1 : 0);  // the task that writes it is the first to use it
   if (!recording_) {
-    const std::uint32_t index = add_data(regions, {}, travels);
+    const std::uint32_t index = add_data(regions, {}, {}, travels);
     if (ranks_) (*registry_)[index].owner = owner;
     return index;
   }
@@ -260,21 +269,22 @@ void SequenceCore::end() {
   WindowTask& node = *next_;
   node.number = ++submitted_;
   before_.clear();
-  for (const Access& access : accesses_)
-    if (access.mode == Mode::commutative) node.locks.push_back(&locks_[access.index]);
-  if (node.locks.size() > 1) std::ranges::sort(node.locks);  // all take them in one order, so none waits in a circle
-  dependences_.enter(
-      submitted_, accesses_, [this](std::uint64_t number) { return has_ended(number); },
-      [&](std::uint64_t number) {
-        WindowTask& before = task_of(number);
-        if (before.number != number || before.seen == submitted_ || before.ended()) return;
-        before.seen = submitted_;
-        before_.push_back(&before);
-      });
-  if (!node.give(before_)) return;
   try {
-    ready(node);
-  } catch (...) {  // no memory: it was not given
+    for (const Access& access : accesses_)
+      if (access.mode == Mode::commutative) node.locks.push_back(&locks_[access.index]);
+    if (node.locks.size() > 1) std::ranges::sort(node.locks);  // all take them in one order, so none waits in a circle
+    dependences_.find(
+        accesses_, [this](std::uint64_t number) { return has_ended(number); },
+        [&](std::uint64_t number) {
+          WindowTask& before = task_of(number);
+          if (before.number != number || before.seen == submitted_ || before.ended()) return;
+          before.seen = submitted_;
+          before_.push_back(&before);
+        });
+    node.expect(before_.size());
+    dependences_.enter(submitted_, accesses_);
+    if (node.give(before_)) ready(node);  // or all before it have ended, so that it orders nothing
+  } catch (...) {                         // no memory: it was not given
     node.drop();
     throw;
   }
@@ -316,8 +326,10 @@ void SequenceCore::give(const std::vector<Transfer>& transfers, const std::vecto
     node.launches = !sends;
     function.emplace(ranks_->function(transfer, owners, [this, &node] {
       node.over = true;
-      ++node.attempt;
-      ready(node);
+      surely([&] {
+        ++node.attempt;
+        ready(node);
+      });
     }));
     end();
     registry_->release(index);
@@ -376,14 +388,8 @@ void SequenceCore::issue(WindowTask& node) {
 void SequenceCore::device_done(std::uint32_t place, std::int64_t) { started_or_done(window_[place]); }
 
 /// The device has dropped an operation.
-void SequenceCore::fail(std::uint32_t place, std::int64_t number) noexcept {
-  const std::string& name = window_[place].name;
-  try {
-    throw;
-  } catch (const std::exception& error) {
-    window_[place].failure =
-        std::make_exception_ptr(TaskFailed(name.empty() ? "task " + std::to_string(number) : name, message_of(error)));
-  }
+void SequenceCore::fail(std::uint32_t place, std::int64_t) noexcept {
+  window_[place].failure = std::current_exception();
 }
 
 void SequenceCore::started_or_done(WindowTask& node) {
@@ -394,12 +400,10 @@ void SequenceCore::started_or_done(WindowTask& node) {
 void SequenceCore::over(WindowTask& node) {
   Runtime& runtime = runtime_;
   node.over = true;
-  ++node.attempt;
-  try {
+  surely([&] {
+    ++node.attempt;  // a key of its own each time
     ready(node);
-  } catch (...) {
-    failed_.store(true);  // no memory
-  }
+  });
   launched_.fetch_sub(1, std::memory_order_release);  // from here on, the sequence may be gone
   runtime.notify();
 }
@@ -424,27 +428,31 @@ void SequenceCore::unlock(WindowTask& node) {
 
 // -- reductions
 
-std::shared_ptr<void> SequenceCore::joined_reduction(const Access& data, const void* kind, const void* target) {
+std::shared_ptr<void> SequenceCore::joined_reduction(const Access& data, Fold kind, const void* target) {
   check_no_task();
   if (!registry_->has(data)) throw_usage({name_, ": the data of a reduction is of another sequence, or of nothing"});
   if (failed_.load(std::memory_order_relaxed)) [[unlikely]]
     wait_for_flow();  // before the sum is found or made, which it forgets
   const auto& entry = (*registry_)[data.index];
   const Region at{reinterpret_cast<std::uintptr_t>(target), 1, 1, 0};
-  const bool anywhere = entry.regions.empty() || (entry.token && !ranks_);
-  if (!anywhere && std::ranges::none_of(entry.regions, [&](const Region& one) { return overlap(one, at); }))
+  const auto has = [&](const Region& one) { return overlap(one, at); };
+  const bool anywhere = (entry.regions.empty() && entry.objects.empty()) || (entry.token && !ranks_);
+  if (!anywhere && std::ranges::none_of(entry.regions, has) && std::ranges::none_of(entry.objects, has))
     throw_usage({name_, ": a reduction adds to what ", name_of(data.index), " does not name"});
   close_overlapping(data.index, false);
   const auto found = reductions_.find(data.index);
   if (found == reductions_.end()) return nullptr;
-  if (found->second.kind == kind && found->second.target == target) return found->second.sum;
+  if (found->second.fold == kind && found->second.target == target) return found->second.sum;
   close_reduction(data.index);
   return nullptr;
 }
 
-void SequenceCore::open_reduction(const Access& data, const void* kind, const void* target, std::shared_ptr<void> sum,
-                                  std::function<void()>&& fold) {
-  reductions_.insert_or_assign(data.index, OpenReduction{kind, target, std::move(sum), std::move(fold), ++opened_});
+void SequenceCore::open_reduction(const Access& data, Fold kind, const void* target, std::shared_ptr<void> sum) {
+  reductions_.insert_or_assign(data.index, OpenReduction{kind, target, std::move(sum), ++opened_});
+}
+
+void SequenceCore::keep(const Access& data, const std::shared_ptr<void>& sum) {
+  if (!reductions_.contains(data.index)) dropped_sums_.push_back(sum);
 }
 
 void SequenceCore::close_used(std::span<const Access> accesses, const Access* also) {
@@ -452,15 +460,29 @@ void SequenceCore::close_used(std::span<const Access> accesses, const Access* al
   if (also != nullptr && also->mode != Mode::reduce) close_overlapping(also->index, true);
 }
 
-/// Gives the task that adds the parts.
+/// Gives the task that adds the parts. If there is no memory, the sum stays open.
 void SequenceCore::close_reduction(std::uint32_t index) {
-  const auto node = reductions_.extract(index);
-  const Access access{(*registry_)[index].id, index, Mode::read_write};
-  std::vector<Access> accesses{access};
-  for (const Access& part : node.mapped().parts) accesses.push_back({part.id, part.index, Mode::read});
-  begin(accesses, nullptr, {.name = "sum of " + (*registry_)[index].name})
-      .emplace([sum = std::move(node.mapped().sum), fold = std::move(node.mapped().fold)] { fold(); });
-  end();
+  std::vector<Access> accesses{{(*registry_)[index].id, index, Mode::read_write}};
+  for (const Access& part : reductions_.at(index).parts) accesses.push_back({part.id, part.index, Mode::read});
+  std::string name = "sum of " + (*registry_)[index].name;
+  auto node = reductions_.extract(index);  // or `begin` would close it
+  const auto drop = [&]() noexcept {       // tasks may still write its parts
+    surely([&] { dropped_sums_.push_back(node.mapped().sum); });
+    for (const Access& part : node.mapped().parts) registry_->release(part.index);
+  };
+  const std::uint64_t drops = drops_;
+  try {
+    TaskFunction& place = begin(accesses, nullptr, {.name = std::move(name)});
+    if (dropped_since(drops)) return drop();
+    place.emplace([sum = node.mapped().sum, fold = node.mapped().fold] { fold(sum.get()); });
+    end();
+  } catch (const std::bad_alloc&) {
+    dropped_since(drops) ? drop() : static_cast<void>(reductions_.insert(std::move(node)));
+    throw;
+  } catch (...) {
+    drop();
+    throw;
+  }
   for (const Access& part : node.mapped().parts) registry_->release(part.index);
 }
 
@@ -512,10 +534,13 @@ void SequenceCore::wait_for_flow() {
   std::exception_ptr thrown;
   try {
     flow_.wait();
+  } catch (const UsageError&) {  // may not wait here: nothing has changed
+    throw;
   } catch (...) {
     thrown = std::current_exception();
   }
   if (thrown || failed_.load()) {  // where only the latter, a wait of the runtime has thrown it
+    failed_.store(true);           // or a wait was given up: what is queued is dropped all the same
     stop_launches();
     try {
       flow_.wait();  // for what these have queued, which `run` drops
@@ -525,6 +550,13 @@ void SequenceCore::wait_for_flow() {
     forget_all();
   }
   if (thrown) std::rethrow_exception(thrown);
+}
+
+void SequenceCore::drop_all_and_throw() {
+  const std::exception_ptr why = std::current_exception();
+  failed_.store(true);
+  wait_for_flow();
+  std::rethrow_exception(why);
 }
 
 /// Ends the graphs that still run after a failure: they use the window, and what the user destroys next.
@@ -537,7 +569,9 @@ void SequenceCore::stop_launches() noexcept {
   while (!none()) {
     try {
       runtime_.work_until(none);
-    } catch (...) {  // of others
+    } catch (const RankFailed&) {
+    } catch (const std::exception& error) {  // of others
+      Engine::print(message_of(error));
     }
   }
 }
@@ -551,8 +585,10 @@ void SequenceCore::forget_all() noexcept {
   for (WindowTask& node : window_) node.drop();
   for (auto& [index, lock] : locks_) lock.clear();
   dependences_.clear();
-  reductions_.clear();
-  if (automatic_ != 0) end_body();
+  if (automatic_ != 0) discard_body();
+  if (!recording_) reductions_.clear();  // else they are its own
+  dropped_sums_.clear();
+  ++drops_;
   in_bodies_.store(0, std::memory_order_relaxed);
   if (ranks_) {
     ranks_->forget();
@@ -564,17 +600,20 @@ void SequenceCore::forget_all() noexcept {
 void SequenceCore::wait() {
   check_no_task();
   check_not_recording("a wait");
+  if (failed_.load(std::memory_order_relaxed)) wait_for_flow();  // what is open is dropped, and not added
   close_reductions();
   end_automatic(true);
   if (ranks_) ranks_->compare();
   wait_for_flow();
   wait_until([this] { return all_ended(); });  // the flow does not know of tasks that wait for a launch
+  dropped_sums_.clear();
 }
 
 void SequenceCore::wait(const Access& data) {
   check_no_task();
   check_not_recording("a wait");
   if (!registry_->has(data)) throw_usage({name_, ": waits for data of another sequence, or of nothing"});
+  if (failed_.load(std::memory_order_relaxed)) wait_for_flow();
   close_overlapping(data.index, true);
   end_automatic(true);
   accesses_ = {data};

@@ -34,7 +34,8 @@ class SequenceCore final : AsyncOwner {
   ~SequenceCore();
 
   const std::shared_ptr<DataRegistry>& registry() const noexcept { return registry_; }
-  std::uint32_t add_data(std::span<const Region> regions, const DataOptions& options, bool travels);
+  std::uint32_t add_data(std::span<const Region> regions, std::span<const Region> objects, const DataOptions& options,
+                         bool travels);
   std::uint32_t add_token(const DataOptions& options);
   /// For the result of a task.
   std::uint32_t add_result(const std::shared_ptr<void>& owner, const Region& region, bool travels);
@@ -42,9 +43,10 @@ class SequenceCore final : AsyncOwner {
   TaskFunction& begin(std::span<const Access> accesses, const Access* also, TaskOptions&& options,
                       const EventType* event = nullptr);
   void end();
-  std::shared_ptr<void> joined_reduction(const Access& data, const void* kind, const void* target);
-  void open_reduction(const Access& data, const void* kind, const void* target, std::shared_ptr<void> sum,
-                      std::function<void()>&& fold);
+  using Fold = void (*)(void* sum);
+  std::shared_ptr<void> joined_reduction(const Access& data, Fold kind, const void* target);
+  void open_reduction(const Access& data, Fold kind, const void* target, std::shared_ptr<void> sum);
+  void keep(const Access& data, const std::shared_ptr<void>& sum);
   void loop(std::int64_t iterations, const std::function<void()>& body, const std::string& name);
   void trace(std::uint64_t id, const std::function<void()>& body, const std::string& name);
   void wait();
@@ -72,9 +74,9 @@ class SequenceCore final : AsyncOwner {
     void run(Key key) const { core->run(*key.node); }
   };
   struct OpenReduction {
-    const void *kind, *target;
+    Fold fold;  // also its kind
+    const void* target;
     std::shared_ptr<void> sum;
-    std::function<void()> fold;
     std::uint64_t opened;         // how many were opened until then
     std::vector<Access> parts{};  // across ranks
   };
@@ -107,10 +109,14 @@ class SequenceCore final : AsyncOwner {
   void wait_until(const std::function<bool()>& done);
   void check_not_recording(const char* what) const;
   void wait_for_flow();
+  /// Drops what was given and has not started. \throws what is being handled
+  [[noreturn]] void drop_all_and_throw();
+  /// Whether what was being given at that time was dropped since, with all else. A body that is recorded stays.
+  bool dropped_since(std::uint64_t drops) const noexcept { return drops_ != drops && !recording_; }
   template <typename Each>
   void each_shape(const Each& each) {
     std::ranges::for_each(loops_, each);
-    for (auto& [id, shapes] : traces_) std::ranges::for_each(shapes, each);
+    for (auto& [id, known] : traces_) std::ranges::for_each(known.shapes, each);
     std::ranges::for_each(automatic_traces_, each);
   }
   void stop_launches() noexcept;
@@ -153,6 +159,7 @@ class SequenceCore final : AsyncOwner {
   void follow(std::uint64_t task);
   void begin_body(const std::vector<Traced>& known);
   std::shared_ptr<Body> end_body();
+  void discard_body() noexcept;
   /// Gives or launches the body of an automatic trace, if there is one. Sums that are open stay so.
   /// \param expected  no task was given that does not belong to it
   void end_automatic(bool expected);
@@ -160,7 +167,9 @@ class SequenceCore final : AsyncOwner {
   std::shared_ptr<Body> record(const std::vector<Traced>& known, const std::function<void()>& body);
   /// Gives a recorded body, task by task.
   void give(Body& body);
+  void give(Body& body, std::size_t k);
   void trace(std::vector<Traced>& shapes, const std::shared_ptr<Body>& body, const std::string& name);
+  std::vector<Traced>& shapes_of(std::uint64_t id);
   /// The one that is like the body that was recorded last; if there is none, a new one, in place of the one that was
   /// not used for longest where there are many. From then on it is the last.
   Traced& known(std::vector<Traced>& shapes, const Body& body);
@@ -177,11 +186,13 @@ class SequenceCore final : AsyncOwner {
   Dependences dependences_{*registry_};
   std::vector<WindowTask> window_;
   const std::size_t mask_;
+  const std::size_t most_traces_;
   std::uint64_t submitted_ = 0;
   std::uint64_t oldest_ = 1;  // all tasks before it have ended
   int next_home_ = 0;
   /// A task has thrown: those that have not started are dropped. Set by its worker, and reset when all have stopped.
   std::atomic<bool> failed_{false};
+  std::uint64_t drops_ = 0;       // how often all was dropped
   std::atomic<int> launched_{0};  // graphs and operations that have not ended: by tasks, and by what ends these
   std::atomic<std::size_t> in_bodies_{0};  // tasks of bodies that have not ended; added by the thread that gives tasks
   std::atomic<bool> waits_{false};         // the thread that gives tasks, for some of them to end; by that thread
@@ -199,7 +210,8 @@ class SequenceCore final : AsyncOwner {
 
   std::map<std::uint32_t, OpenReduction> reductions_;  // by the index of their data
   std::uint64_t opened_ = 0;
-  bool gives_body_ = false;  // task by task: it has results that no task uses yet
+  std::vector<std::shared_ptr<void>> dropped_sums_;  // until the tasks that write their parts have ended
+  bool gives_body_ = false;                          // task by task: it has results that no task uses yet
   std::map<std::uint32_t, CommuteLock> locks_;
 
   std::unique_ptr<AcrossRanks> ranks_;        // null: of this rank alone
@@ -218,7 +230,12 @@ class SequenceCore final : AsyncOwner {
   std::weak_ptr<TraceLaunch> last_launch_;  // of a trace
   std::uint64_t last_launch_number_ = 0;    // its task
   std::vector<Traced> loops_;
-  std::map<std::uint64_t, std::vector<Traced>> traces_;
+  struct Shapes {
+    std::vector<Traced> shapes;
+    std::uint64_t call = 0;  // the last
+  };
+  std::map<std::uint64_t, Shapes> traces_;  // by number
+  std::uint64_t trace_calls_ = 0;
   std::vector<Traced> automatic_traces_;
   Taskflow<Key, Tasks> flow_;  // last: it ends first
 };

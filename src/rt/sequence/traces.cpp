@@ -4,42 +4,52 @@
 #include <utility>
 
 #include "sequence/sequence_core.hpp"
+#include "taskgrain/rt/detail/surely.hpp"
 
 namespace taskgrain::rt::detail {
 
 namespace {
 
-/// As long as it lives, automatic traces do not look at what is given.
-class Unfollowed {
+/// As long as it lives, a switch is in this position.
+class Switched {
  public:
-  explicit Unfollowed(bool& follows) : follows_(follows), before_(std::exchange(follows, false)) {}
-  ~Unfollowed() { follows_ = before_; }
-  Unfollowed(const Unfollowed&) = delete;
-  Unfollowed& operator=(const Unfollowed&) = delete;
+  Switched(bool& what, bool to) noexcept : what_(what), before_(std::exchange(what, to)) {}
+  ~Switched() { what_ = before_; }
+  Switched(const Switched&) = delete;
+  Switched& operator=(const Switched&) = delete;
 
  private:
-  bool &follows_, before_;
+  bool &what_, before_;
 };
 
 }  // namespace
 
 void SequenceCore::begin_body(const std::vector<Traced>& known) {
-  recording_ = std::make_shared<Body>();
+  auto body = std::make_shared<Body>();
+  const bool expects = !known.empty() && !ranks_;
+  if (expects) body->tasks.reserve(known.back().shape.tasks.size());
+  recording_ = std::move(body);
   recorded_ = 0;
-  if (!known.empty() && !ranks_) {
-    expected_ = &known.back().shape;
-    recording_->tasks.reserve(expected_->tasks.size());
-  }
+  if (expects) expected_ = &known.back().shape;
   next_home_after_ = std::exchange(next_home_, 0);  // the same in each call
 }
 
 std::shared_ptr<Body> SequenceCore::end_body() {
   drop_unfinished();
-  as_expected_ = expected_ != nullptr && recorded_ == expected_->tasks.size();
+  const bool as_expected = expected_ != nullptr && recorded_ == expected_->tasks.size();
   if (expected_ != nullptr) expect_no_more();
+  const std::shared_ptr<Body> body = recording_;
+  discard_body();
+  as_expected_ = as_expected;
+  return body;
+}
+
+void SequenceCore::discard_body() noexcept {
+  expected_ = nullptr;
+  as_expected_ = false;
   next_home_ = next_home_after_;
   automatic_ = 0;
-  return std::exchange(recording_, nullptr);
+  recording_ = nullptr;
 }
 
 std::shared_ptr<Body> SequenceCore::record(const std::vector<Traced>& known, const std::function<void()>& body) {
@@ -48,18 +58,18 @@ std::shared_ptr<Body> SequenceCore::record(const std::vector<Traced>& known, con
   close_reductions();
   end_automatic(true);
   reclaim();
-  const Unfollowed unfollowed(follows_);
+  const Switched unfollowed(follows_, false);
   begin_body(known);
   try {
     body();
     drop_unfinished();
     close_reductions();
+    return end_body();
   } catch (...) {
-    reductions_.clear();
-    end_body();
+    discard_body();
+    reductions_.clear();  // its own
     throw;
   }
-  return end_body();
 }
 
 void SequenceCore::wait_for_room(std::size_t tasks) {
@@ -88,14 +98,21 @@ void SequenceCore::end_automatic(bool expected) {
   repeats_->was(expected);
   // Sums that are open were opened in it. Where it uses what they add to, it has the task that adds.
   auto open = std::exchange(reductions_, {});
-  const Unfollowed unfollowed(follows_);
-  if (expected) {
-    trace(automatic_traces_, body, "automatic trace");
-  } else {
-    ++statistics.missed;
-    give(*body);
+  const Switched unfollowed(follows_, false);
+  const std::uint64_t drops = drops_;
+  try {
+    if (expected) {
+      trace(automatic_traces_, body, "automatic trace");
+    } else {
+      ++statistics.missed;
+      give(*body);
+    }
+  } catch (...) {
+    if (dropped_since(drops)) throw;
+    reductions_ = std::move(open);  // tasks write their parts
+    drop_all_and_throw();           // the body was given long ago, and is lost
   }
-  reductions_ = std::move(open);
+  if (!dropped_since(drops)) reductions_ = std::move(open);
 }
 
 /// A function may throw when it is moved to its place, and the body catch that.
@@ -137,24 +154,33 @@ void SequenceCore::expect_no_more() {
 }
 
 void SequenceCore::give(Body& body) {
-  gives_body_ = true;
-  const std::shared_ptr<void> at_end(nullptr, [this](void*) { gives_body_ = false; });
-  for (std::size_t k = 0; k < body.tasks.size(); ++k) {
-    Body::Task& task = body.tasks[k];
-    auto accesses = body.accesses_of(k);
-    const Access* const also = !accesses.empty() && accesses.back().mode == Mode::reduce ? &accesses.back() : nullptr;
-    if (also != nullptr) accesses = accesses.first(accesses.size() - 1);
-    TaskFunction& place =
-        begin(accesses, also,
-              {.worker = task.worker, .priority = task.priority, .name = task.name, .rank = ranks_ ? task.rank : -1},
-              task.event);
-    place = std::move(task.function);
-    end();
+  const Switched gives(gives_body_, true);
+  const std::uint64_t drops = drops_;
+  std::size_t k = 0;
+  try {
+    for (; k < body.tasks.size() && !dropped_since(drops); ++k) give(body, k);
+  } catch (...) {
+    if (k == 0 || dropped_since(drops)) throw;
+    drop_all_and_throw();  // a half of a body is not what the program says
   }
+}
+
+void SequenceCore::give(Body& body, std::size_t k) {
+  Body::Task& task = body.tasks[k];
+  auto accesses = body.accesses_of(k);
+  const Access* const also = !accesses.empty() && accesses.back().mode == Mode::reduce ? &accesses.back() : nullptr;
+  if (also != nullptr) accesses = accesses.first(accesses.size() - 1);
+  TaskFunction& place =
+      begin(accesses, also,
+            {.worker = task.worker, .priority = task.priority, .name = task.name, .rank = ranks_ ? task.rank : -1},
+            task.event);
+  place = std::move(task.function);
+  end();
 }
 
 void SequenceCore::launch(std::shared_ptr<CompiledBody>& compiled, std::shared_ptr<Body> body, std::int64_t iterations,
                           const std::string& name) {
+  const std::uint64_t drops = drops_;
   std::vector<Transfer> before;
   std::vector<std::vector<Transfer>> at;
   if (ranks_) ranks_->note(static_cast<std::uint64_t>(iterations));
@@ -173,15 +199,12 @@ void SequenceCore::launch(std::shared_ptr<CompiledBody>& compiled, std::shared_p
   if (ranks_ && body->results.empty()) ranks_->leave(graph.get());  // results lie elsewhere each time
   accesses_ = graph->accesses(*body);
   give(before, body->owners);
-  if (failed_.load(std::memory_order_relaxed)) [[unlikely]]
-    wait_for_flow();
   const std::vector<Access> accesses = graph->accesses(*body);
   check(accesses, nullptr, {.name = name});
+  const std::shared_ptr<TraceLaunch> given(new TraceLaunch{graph, {}, {body}});
   TaskFunction& place = begin_here(home_of_written(), {.name = name});
+  if (dropped_since(drops)) return;
   next_->launches = true;
-  in_bodies_.fetch_add(body->tasks.size(), std::memory_order_relaxed);
-  const std::shared_ptr<TraceLaunch> given(new TraceLaunch{graph, {}, {}});
-  given->bodies.push_back(std::move(body));
   place.emplace([this, &node = *next_, given, iterations] {
     std::vector<std::shared_ptr<Body>> bodies;
     {
@@ -192,14 +215,19 @@ void SequenceCore::launch(std::shared_ptr<CompiledBody>& compiled, std::shared_p
     const std::size_t tasks = bodies.size() * bodies.front()->tasks.size();
     const Event done = launched->launch(std::move(bodies), iterations).done;
     launched_.fetch_add(1, std::memory_order_relaxed);
-    done.then([this, &node, launched, done, tasks] {
-      node.failure = launched->failure() ? launched->failure() : done.failure();
+    const auto ended = [this, &node, launched, done, tasks] {
+      if ((node.failure = launched->failure()))
+        surely([&] { node.name += " " + launched->failed_task(); });
+      else
+        node.failure = done.failure();
       launched->release();
       in_bodies_.fetch_sub(tasks, std::memory_order_release);
       over(node);
-    });
+    };
+    surely([&] { done.then(ended); });
   });
   end();
+  in_bodies_.fetch_add(body->tasks.size(), std::memory_order_relaxed);  // perhaps after they have ended
   ++statistics.launched;
   last_launch_ = given;
   last_launch_number_ = submitted_;
@@ -214,8 +242,8 @@ bool SequenceCore::join(const std::shared_ptr<CompiledBody>& compiled, const std
   if (last->bodies.empty() || last->bodies.size() == most_calls) return false;
   // What is joined ends together: half a window, so that another launch is there meanwhile.
   if (2 * (last->bodies.size() + 1) * body->tasks.size() > window_.size()) return false;
-  in_bodies_.fetch_add(body->tasks.size(), std::memory_order_relaxed);
   last->bodies.push_back(body);
+  in_bodies_.fetch_add(body->tasks.size(), std::memory_order_relaxed);
   return true;
 }
 
@@ -224,18 +252,43 @@ void SequenceCore::loop(std::int64_t iterations, const std::function<void()>& bo
     throw_usage({name_, ": ", name, ": iterations is ", std::to_string(iterations), ", allowed are 0 and more"});
   const auto found = record(loops_, body);
   if (iterations == 0 || found->tasks.empty()) return;
+  const std::uint64_t drops = drops_;
   wait_for_room(found->tasks.size());
+  if (dropped_since(drops)) return;
   launch(known(loops_, *found).compiled, found, iterations, name);
 }
 
 void SequenceCore::trace(std::uint64_t id, const std::function<void()>& body, const std::string& name) {
-  auto& shapes = traces_[id];
+  check_no_task();
+  check_not_recording("a loop or a trace");
+  auto& shapes = shapes_of(id);
   const auto found = record(shapes, body);
   if (!found->tasks.empty()) trace(shapes, found, name);
 }
 
+std::vector<Traced>& SequenceCore::shapes_of(std::uint64_t id) {
+  auto found = traces_.find(id);
+  if (found == traces_.end()) {
+    if (traces_.size() >= most_traces_) {
+      auto oldest = traces_.end();
+      for (auto one = traces_.begin(); one != traces_.end(); ++one) {
+        const auto runs = [](const Traced& shape) { return shape.compiled.use_count() > 1; };
+        if (!ranks_ && std::ranges::any_of(one->second.shapes, runs)) continue;  // it must be found, to be stopped
+        if (oldest == traces_.end() || one->second.call < oldest->second.call) oldest = one;
+      }
+      if (ranks_ && std::ranges::any_of(oldest->second.shapes, [](const Traced& shape) { return !!shape.compiled; }))
+        wait_until([this] { return all_ended(); });  // all ranks forget the same one
+      if (oldest != traces_.end()) traces_.erase(oldest);
+    }
+    found = traces_.try_emplace(id).first;
+  }
+  found->second.call = ++trace_calls_;
+  return found->second.shapes;
+}
+
 void SequenceCore::trace(std::vector<Traced>& shapes, const std::shared_ptr<Body>& body, const std::string& name) {
-  const Unfollowed unfollowed(follows_);
+  const Switched unfollowed(follows_, false);
+  const std::uint64_t drops = drops_;
   Traced& shape = known(shapes, *body);
   if (!std::exchange(shape.seen, true)) {
     ++statistics.analysed;
@@ -243,6 +296,7 @@ void SequenceCore::trace(std::vector<Traced>& shapes, const std::shared_ptr<Body
   }
   ++statistics.replayed;
   wait_for_room(body->tasks.size());
+  if (dropped_since(drops)) return;
   if (!join(shape.compiled, body)) launch(shape.compiled, body, 1, name);
 }
 

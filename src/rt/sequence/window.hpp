@@ -80,10 +80,13 @@ class alignas(apart) WindowTask {
 
   // -- by the thread that gives tasks
 
-  /// \param before  tasks that may not have ended
+  /// Makes room, so that `give` needs no memory.
+  void expect(std::size_t before) {
+    if (links_.size() < before) links_.resize(before);
+  }
+  /// \param before  tasks that may not have ended; as many were expected
   /// \returns whether all have
-  bool give(const std::vector<WindowTask*>& before) {
-    if (links_.size() < before.size()) links_.resize(before.size());
+  bool give(const std::vector<WindowTask*>& before) noexcept {
     successors_.store(nullptr, std::memory_order_relaxed);
     pending_.store(static_cast<int>(before.size()) + 1, std::memory_order_relaxed);
     int ended = 1;

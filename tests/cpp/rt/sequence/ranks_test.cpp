@@ -3,10 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <stdexcept>
@@ -270,6 +272,10 @@ TEST(SequenceAcrossRanks, NamesWhatCannotBe) {
 TEST(SequenceAcrossRanks, FailsTogether) {
   for (const bool looped : {false, true})
     on_ranks(2, [looped](int rank) {
+      testing::internal::CaptureStderr();
+      const std::unique_ptr<void, void (*)(void*)> at_end(&rank, [](void*) {
+        EXPECT_EQ(testing::internal::GetCapturedStderr(), "") << "it was waited for";
+      });
       Communicator comm;
       Runtime runtime(with(comm));
       int value = 0;
@@ -322,6 +328,36 @@ TEST(SequenceAcrossRanks, FindsThatARankWasGivenOtherTasks) {
         EXPECT_THAT(error.what(), HasSubstr("was given other tasks, or data of other sizes, than rank"));
       }
     });
+}
+
+/// What cannot travel is found when the sum is to be added, and tasks still write its parts.
+TEST(SequenceAcrossRanks, ASumThatIsRefusedIsDroppedAndNotWritten) {
+  on_ranks(2, [](int) {
+    struct Text {
+      std::string text;
+    } sum{"x"};
+    double a = 0, b = 0;
+    int after = 0;
+    Communicator comm;
+    Runtime runtime(with(comm, 2));
+    Sequence sequence(runtime, comm);
+    const Data of_sum = sequence.data(sum, {.rank = 0}), of_after = sequence.data(after, {.rank = 1});
+    const Data parts[] = {sequence.data(a, {.rank = 0}), sequence.data(b, {.rank = 1})};
+    for (int k = 0; k < 8; ++k)
+      sequence.reduce(
+          of_sum, sum, [](Text l, const Text& r) { return Text{l.text + r.text}; }, {read(parts[k % 2])},
+          [k] {
+            std::this_thread::sleep_for(std::chrono::milliseconds(5));
+            return Text{std::string(100, static_cast<char>('a' + k))};
+          },
+          {.rank = k % 2});
+    EXPECT_THROW(sequence.wait(of_sum), UsageError);
+    sequence.wait();
+    EXPECT_EQ(sum.text, "x");
+    sequence.task({write(of_after)}, [&] { after = 7; });
+    sequence.wait(of_after);
+    EXPECT_EQ(after, 7);
+  });
 }
 
 }  // namespace

@@ -68,5 +68,38 @@ TEST(RtRegions, ARegistryKnowsWhatOverlapsWhatWhileDataComesAndGoes) {
   EXPECT_LT(registry.size(), 120U) << "places of what is gone are used again";
 }
 
+TEST(RtRegions, AWholeMayHaveVeryManyParts) {
+  // Minutes, where each part looks at all others.
+  constexpr std::uintptr_t begin = 4096, parts = 100'000, bytes = 8;
+  for (const bool whole_first : {false, true}) {
+    DataRegistry registry;
+    const auto add = [&](std::uintptr_t at, std::size_t size) {
+      const Region region{at, size, 1, 0};
+      return registry.add({&region, 1}, "", 0);
+    };
+    std::uint32_t whole = 0;
+    std::vector<std::uint32_t> of_parts;
+    if (whole_first) whole = add(begin, parts * bytes);
+    for (std::uintptr_t k = 0; k < parts; ++k) of_parts.push_back(add(begin + k * bytes, bytes));
+    if (!whole_first) whole = add(begin, parts * bytes);
+    EXPECT_EQ(registry[whole].overlaps.size(), parts);
+    EXPECT_EQ(registry[of_parts[7]].overlaps, std::vector{whole});
+    const auto used = [&](std::uint32_t index) { return index % 2 == 0; };
+    std::ranges::for_each(of_parts, [&](std::uint32_t index) { registry.release(index); });
+    registry.reclaim(used);
+    EXPECT_EQ(registry[whole].overlaps.size(), static_cast<std::size_t>(std::ranges::count_if(of_parts, used)));
+  }
+}
+
+TEST(RtRegions, AnObjectOrdersWhereItsRegionsDoNotMeet) {
+  DataRegistry registry;
+  const Region object{100, 24, 1, 0}, elements{1000, 8, 1, 0}, grown{2000, 16, 1, 0}, part{2008, 8, 1, 0};
+  const std::uint32_t first = registry.add({&elements, 1}, "", 0, {&object, 1}),
+                      second = registry.add({&grown, 1}, "", 0, {&object, 1}), third = registry.add({&part, 1}, "", 0);
+  EXPECT_EQ(registry[first].overlaps, std::vector{second});
+  EXPECT_EQ(registry[second].overlaps, (std::vector{first, third}));
+  EXPECT_EQ(registry[second].regions.size(), 1U) << "what other ranks get";
+}
+
 }  // namespace
 }  // namespace taskgrain::rt::detail

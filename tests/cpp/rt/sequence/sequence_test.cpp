@@ -136,11 +136,11 @@ TEST_F(RtSequence, ATaskOfALoopOrATraceThatThrowsIsNamed) {
     return std::string("nothing");
   };
   sequence_.loop(100, body, "steps");
-  EXPECT_THAT(fails(), HasSubstr("sequence steps failed: count failed: five"));
+  EXPECT_THAT(fails(), HasSubstr("sequence steps count of iteration 4 failed: five"));
   EXPECT_EQ(x, 5) << "nothing after it ran";
   x = 2;
   for (int k = 0; k < 5; ++k) sequence_.trace(1, body, "again");
-  EXPECT_THAT(fails(), HasSubstr("sequence again failed: count failed: five"));
+  EXPECT_THAT(fails(), HasSubstr("sequence again count failed: five"));
   EXPECT_EQ(x, 5);
   sequence_.wait();
 }
@@ -522,10 +522,10 @@ TEST_F(RtSequence, AnAsynchronousTaskThatFailsIsNamed) {
   };
   EXPECT_THAT(fails([&] { give(drop); }), HasSubstr("copy failed: its device never called done"));
   EXPECT_THAT(fails([&] { sequence_.loop(3, [&] { give(drop); }); }),
-              HasSubstr("loop failed: copy failed: its device never called done"));
+              HasSubstr("loop copy of iteration 0 failed: its device never called done"));
   for (const bool in_a_loop : {false, true}) {
     EXPECT_THAT(fails([&] { in_a_loop ? sequence_.loop(2, [&] { give(start); }) : give(start); }),
-                HasSubstr("copy failed: no device"));
+                HasSubstr(in_a_loop ? "loop copy of iteration 0 failed: no device" : "copy failed: no device"));
     kept = {};
   }
   EXPECT_EQ(x, 0) << "nothing after them ran";
