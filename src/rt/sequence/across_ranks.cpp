@@ -1,6 +1,7 @@
 #include "sequence/across_ranks.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "taskgrain/rt/detail/tasks.hpp"
 
@@ -11,9 +12,23 @@ namespace {
 constexpr const char* was_given = " was given other tasks, or data of other sizes, than rank ";
 constexpr const char* the_same = "; all ranks give a sequence the same tasks, in one order, on data of the same sizes";
 
-void fail(Messages& messages) {
-  const int before = (messages.rank() + messages.ranks() - 1) % messages.ranks();
-  messages.fail(("rank " + std::to_string(messages.rank()) + was_given + std::to_string(before) + the_same).c_str());
+int before(const Messages& messages) noexcept { return (messages.rank() + messages.ranks() - 1) % messages.ranks(); }
+
+/// \param difference  if there is one
+void fail_with(Messages& messages, const std::string& difference) {
+  if (!difference.empty()) messages.fail((difference + the_same).c_str());
+}
+
+/// Where two ranks differ in the numbers of their traces; empty if they do not.
+std::string other_traces(int a, const std::vector<std::uint64_t>& of_a, int b, const std::vector<std::uint64_t>& of_b) {
+  const auto [at_a, at_b] = std::ranges::mismatch(of_a, of_b);
+  if (at_a == of_a.end() && at_b == of_b.end()) return {};
+  const auto number = [](const auto& at, const auto& all) {
+    return at == all.end() ? "no trace" : "trace " + std::to_string(*at);
+  };
+  return "rank " + std::to_string(a) + " was given " + number(at_a, of_a) + " where rank " + std::to_string(b) +
+         " was given " + number(at_b, of_b) + " (call " + std::to_string(at_a - of_a.begin() + 1) +
+         " of `trace` since they last waited)";
 }
 
 }  // namespace
@@ -38,11 +53,17 @@ void Arrivals::put(int from, std::uint64_t number, std::uint64_t hash, std::span
     arrived.mapped()(hash, bytes);
 }
 
-bool Arrivals::alike(std::uint64_t wait, std::uint64_t hash) {
+std::string Arrivals::difference(std::uint64_t wait, int rank, Given given) {
   const std::lock_guard lock(mutex_);
-  const auto other = waits_.extract(wait);
-  if (other.empty()) waits_.emplace(wait, hash);
-  return other.empty() || other.mapped() == hash;
+  const auto first = waits_.extract(wait);
+  if (first.empty()) {
+    waits_.emplace(wait, std::pair(rank, std::move(given)));
+    return {};
+  }
+  const auto& [other, theirs] = first.mapped();
+  if (theirs.hash == given.hash) return {};
+  const std::string traces = other_traces(rank, given.traces, other, theirs.traces);
+  return traces.empty() ? "rank " + std::to_string(rank) + was_given + std::to_string(other) : traces;
 }
 
 void Arrivals::forget() noexcept {
@@ -61,15 +82,22 @@ AcrossRanks::AcrossRanks(Communicator& communicator, const std::string& name)
           },
           name + ": data")),
       wait_(communicator.active_message(
-          [arrivals = arrivals_, &messages = communicator.messages()](std::uint64_t wait, std::uint64_t hash) {
-            if (!arrivals->alike(wait, hash)) fail(messages);
+          [arrivals = arrivals_, &messages = communicator.messages()](std::uint64_t wait, std::uint64_t hash,
+                                                                      view<const std::uint64_t> traces) {
+            fail_with(messages, arrivals->difference(wait, before(messages), {hash, {traces.begin(), traces.end()}}));
           },
           name + ": wait")) {}
 
 void AcrossRanks::compare() {
   note(++waits_);
-  wait_.send((rank() + 1) % ranks(), waits_, hash_);
-  if (!arrivals_->alike(waits_, hash_)) fail(communicator_.messages());
+  wait_.send((rank() + 1) % ranks(), waits_, hash_, view<const std::uint64_t>(traces_));
+  fail_with(communicator_.messages(), arrivals_->difference(waits_, rank(), {hash_, std::exchange(traces_, {})}));
+}
+
+void AcrossRanks::note_trace(std::uint64_t id) {
+  constexpr std::size_t most = 256;  // the first that differs is among these, or the error names none
+  note(id);
+  if (traces_.size() < most) traces_.push_back(id);
 }
 
 void AcrossRanks::make(const DataRegistry& registry, std::uint32_t index) {

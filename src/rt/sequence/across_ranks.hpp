@@ -27,17 +27,25 @@ class Arrivals {
   /// \param hash  of all that the sender was given before: where it differs, the ranks have other tasks
   using Arrived = std::function<void(std::uint64_t hash, std::span<const std::byte> bytes)>;
 
+  /// What a rank was given until it waits.
+  struct Given {
+    std::uint64_t hash;                 // of all
+    std::vector<std::uint64_t> traces;  // numbers of the first calls of `trace` since the wait before
+  };
+
   /// Calls `arrived` when the bytes are there, perhaps at once; or never, after `forget`.
   void take(int from, std::uint64_t number, Arrived arrived);
-  /// Of the wait of this number, by this rank and another. \returns false if it is the second, and has another hash
-  bool alike(std::uint64_t wait, std::uint64_t hash);
+  /// Of the wait of this number, by this rank and the one before it.
+  /// \param rank  this one, if it is its own; else the one before
+  /// \returns what differs, if it is the second of the two
+  std::string difference(std::uint64_t wait, int rank, Given given);
   void put(int from, std::uint64_t number, std::uint64_t hash, std::span<const std::byte> bytes);
   void forget() noexcept;
 
  private:
   using Key = std::pair<int, std::uint64_t>;
   std::mutex mutex_;  // protects the members, and what a task of the sequence is told
-  std::map<std::uint64_t, std::uint64_t> waits_;
+  std::map<std::uint64_t, std::pair<int, Given>> waits_;
   std::map<Key, Arrived> expected_;
   std::map<Key, std::pair<std::uint64_t, std::vector<std::byte>>> early_;
 };
@@ -74,6 +82,8 @@ class AcrossRanks {
   /// What is given, so that ranks that were given other tasks are found.
   void note(std::uint64_t what) noexcept { hash_ = mixed(hash_, what); }
   void note(const DataRegistry& registry, std::span<const Access> accesses, int rank) noexcept;
+  /// A trace of this number is given.
+  void note_trace(std::uint64_t id);
   /// By all ranks that wait, each of which tells another. Those that were given other tasks fail, before they wait for
   /// what never comes.
   void compare();
@@ -93,10 +103,11 @@ class AcrossRanks {
   Communicator& communicator_;
   const std::shared_ptr<Arrivals> arrivals_ = std::make_shared<Arrivals>();  // messages may come later
   const ActiveMessage<int, std::uint64_t, std::uint64_t, view<const std::byte>> message_;
-  const ActiveMessage<std::uint64_t, std::uint64_t> wait_;
+  const ActiveMessage<std::uint64_t, std::uint64_t, view<const std::uint64_t>> wait_;
   Holders holders_;
   const void* left_by_ = nullptr;  // the graph that holders_ is as left by; null: none
   std::uint64_t hash_ = 0, waits_ = 0;
+  std::vector<std::uint64_t> traces_;             // as in Given
   std::map<int, std::uint64_t> sent_, received_;  // transfers, by the other rank
 };
 

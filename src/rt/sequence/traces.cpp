@@ -185,6 +185,7 @@ void SequenceCore::launch(std::shared_ptr<CompiledBody>& compiled, std::shared_p
   std::vector<std::vector<Transfer>> at;
   if (ranks_) ranks_->note(static_cast<std::uint64_t>(iterations));
   if (ranks_ && !compiled) {  // the ranks compile together, so none may wait for what another has to do before
+    ranks_->compare();
     wait_until([this] { return all_ended(); });
     ranks_->agree(name_ + ": " + name);
   }
@@ -261,6 +262,7 @@ void SequenceCore::loop(std::int64_t iterations, const std::function<void()>& bo
 void SequenceCore::trace(std::uint64_t id, const std::function<void()>& body, const std::string& name) {
   check_no_task();
   check_not_recording("a loop or a trace");
+  if (ranks_) ranks_->note_trace(id);
   auto& shapes = shapes_of(id);
   const auto found = record(shapes, body);
   if (!found->tasks.empty()) trace(shapes, found, name);

@@ -330,6 +330,33 @@ TEST(SequenceAcrossRanks, FindsThatARankWasGivenOtherTasks) {
     });
 }
 
+/// The numbers differ at once, or after the graphs of both were compiled.
+TEST(SequenceAcrossRanks, NamesTheTracesInWhichTheyDiffer) {
+  for (const std::vector<std::vector<std::uint64_t>>& ids :
+       {std::vector<std::vector<std::uint64_t>>{{0, 0, 0, 0}, {0, 1, 0, 1}}, {{3, 3, 4, 4, 3}, {3, 3, 4, 4, 4}}})
+    on_ranks(2, [&ids](int rank) {
+      Communicator comm;
+      Runtime runtime(with(comm));
+      double x = 0, y = 0;
+      Sequence sequence(runtime, comm);
+      const Data a = sequence.data(x, {.rank = 0}), b = sequence.data(y, {.rank = 1});
+      try {
+        for (const std::uint64_t id : ids[static_cast<std::size_t>(rank)])
+          sequence.trace(id, [&] {
+            sequence.task({read(b), read_write(a)}, [&] { x += y + 1; });
+            sequence.task({read(a), read_write(b)}, [&] { y += x + 1; });
+          });
+        sequence.wait(a);
+        runtime.wait();
+        ADD_FAILURE() << "it is not found";
+      } catch (const std::exception& error) {
+        const auto [own, other] = std::ranges::mismatch(ids[0], ids[1]);
+        EXPECT_THAT(error.what(), testing::AllOf(HasSubstr("trace " + std::to_string(*own)), HasSubstr("rank 0"),
+                                                 HasSubstr("trace " + std::to_string(*other)), HasSubstr("rank 1")));
+      }
+    });
+}
+
 /// What cannot travel is found when the sum is to be added, and tasks still write its parts.
 TEST(SequenceAcrossRanks, ASumThatIsRefusedIsDroppedAndNotWritten) {
   on_ranks(2, [](int) {
