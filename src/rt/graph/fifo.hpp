@@ -1,10 +1,13 @@
 #pragma once
 
-/// A queue for one thread, in a circular buffer that doubles when it is full and never shrinks.
+/// A queue for one thread, in a circular buffer that doubles when it is full and never shrinks. If there is no memory, a
+/// push waits for some.
 
 #include <cstddef>
 #include <memory>
 #include <utility>
+
+#include "taskgrain/rt/detail/surely.hpp"
 
 namespace taskgrain::rt::detail {
 
@@ -36,7 +39,7 @@ class Fifo {
 
   void grow() {
     const auto size = static_cast<std::size_t>(end_ - slots_.get());
-    std::unique_ptr<T[]> larger(new T[2 * size]);
+    std::unique_ptr<T[]> larger = surely([&] { return std::unique_ptr<T[]>(new T[2 * size]); });
     T* back = larger.get();
     for (; front_ != back_; front_ = after(front_)) *back++ = std::move(*front_);
     slots_ = std::move(larger);

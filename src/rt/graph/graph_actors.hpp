@@ -99,7 +99,7 @@ class GraphActors : public Handler, public AsyncOwner, public std::enable_shared
   }
   /// Sends it from one worker to another.
   template <typename Message>
-  void send(Worker& here, int worker, const Message& message) {
+  [[gnu::always_inline]] void send(Worker& here, int worker, const Message& message) {
     if (here.index() == worker) return receive(here, Payload::of(message));
     for (;;) try {
         counts(here).begin();
@@ -123,7 +123,7 @@ class GraphActors : public Handler, public AsyncOwner, public std::enable_shared
   };
   /// Queues an entry on the calling worker.
   template <typename Task>
-  void ready(Worker& here, const Task& task) {
+  [[gnu::always_inline]] void ready(Worker& here, const Task& task) {
     for (;;) try {
         counts(here).begin();
         return here.ready(number(), task);
@@ -132,7 +132,7 @@ class GraphActors : public Handler, public AsyncOwner, public std::enable_shared
       }
   }
   template <typename Task>
-  void ready(Worker& here, const Task& task, Ready how) {
+  [[gnu::always_inline]] void ready(Worker& here, const Task& task, Ready how) {
     for (;;) try {
         counts(here).begin();
         return here.ready({number(), Payload::of(task)}, how);

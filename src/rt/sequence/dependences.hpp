@@ -35,11 +35,11 @@ class Dependences {
     for (const Access& access : accesses) {
       State& state = states_[access.index];
       const bool joining = joins(state, access.mode);
+      if (joining ? state.group.size() == state.group.capacity() : state.before.capacity() == 0) [[unlikely]]
+        make_room(state, joining, ended);
       for (const std::uint64_t other : joining ? state.before : state.group) follow(other);
       for (const std::uint32_t other : registry_[access.index].overlaps)
         each_before(states_[other], access.mode, follow);
-      if (joining ? state.group.size() == state.group.capacity() : state.before.capacity() == 0) [[unlikely]]
-        make_room(state, joining, ended);
     }
   }
   /// Enters it. \pre `find` was called with these accesses, and nothing was entered since
@@ -51,6 +51,7 @@ class Dependences {
         state.group.clear();
         state.mode = access.mode;
       }
+      if (state.group.size() == state.group.capacity()) __builtin_unreachable();  // `find` has made room
       state.group.push_back(number);
     }
   }
