@@ -187,7 +187,6 @@ TEST_F(SequenceFailures, ForgetsTheTracesThatWereNotCalledForLongest) {
   const auto call = [&](std::uint64_t id) {
     sequence.trace(id, [&] { sequence.task({read_write(of_x)}, [&x] { ++x; }); });
   };
-  const std::weak_ptr<int> none;
   for (std::uint64_t id = 0; id < 100; ++id) {
     call(7);  // as often as all others together
     call(1000 + id);

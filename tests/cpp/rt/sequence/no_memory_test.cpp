@@ -70,6 +70,25 @@ RuntimeOptions two_workers() {
   return {.workers = 2, .pin = false, .spin = std::chrono::microseconds(20), .check = false};
 }
 
+// -- the runtime
+
+TEST(WithoutMemory, ARuntimeIsNotMadeOrEndsWell) {
+  without_memory([](const std::shared_ptr<int>& token, std::int64_t) {
+    std::atomic<int> ran{0};
+    std::string thrown = told([&] {
+      Runtime runtime({.workers = 3, .pin = false, .check = true});
+      Taskflow<std::string> flow(runtime);
+      flow.indegree([](const std::string&) { return 1; });
+      flow.run([&ran, token](const std::string&) { ++ran; });
+      for (int k = 0; k < 10; ++k) flow.fulfill(std::string(40, 'k') + std::to_string(k));
+      flow.wait();
+      runtime.join();
+    });
+    EXPECT_TRUE(ran == 10 || !thrown.empty());
+    return thrown;
+  });
+}
+
 // -- flows
 
 TEST(WithoutMemory, AFlowFailsAndCanBeUsedAgain) {
