@@ -140,8 +140,7 @@ struct SequenceOptions {
   /// at most so many tasks, for each of which 40 bytes are kept, or more; 0: there are no automatic traces. Tasks that
   /// look like the next repetition start when it is complete, or when the sequence waits. Not across ranks.
   std::size_t automatic_traces = 0;
-  /// How many numbers of traces are known, such as 22 kB for a body of 100 tasks. Where there are more, the one that
-  /// was not called for longest is forgotten.
+  /// How many numbers of traces are known. Where there are more, the one that was not called for longest is forgotten.
   std::size_t traces = 256;
 };
 

@@ -273,9 +273,8 @@ TEST(SequenceAcrossRanks, FailsTogether) {
   for (const bool looped : {false, true})
     on_ranks(2, [looped](int rank) {
       testing::internal::CaptureStderr();
-      const std::unique_ptr<void, void (*)(void*)> at_end(&rank, [](void*) {
-        EXPECT_EQ(testing::internal::GetCapturedStderr(), "") << "it was waited for";
-      });
+      const std::unique_ptr<void, void (*)(void*)> at_end(
+          &rank, [](void*) { EXPECT_EQ(testing::internal::GetCapturedStderr(), "") << "it was waited for"; });
       Communicator comm;
       Runtime runtime(with(comm));
       int value = 0;
