@@ -36,11 +36,12 @@ def _systems() -> dict[str, System]:
 def pytest_itemcollected(item: pytest.Item) -> None:
     """Skips a test of which a system is not set up, and marks one of which a system is of no default group.
 
-    A test uses the systems that its marks `uses` name, and the one that its parameter `system` names.
+    A test uses the systems that its marks `uses` name; one of tests/python/systems, too, the one that its
+    parameter `system` names.
     """
     used = [name for mark in item.iter_markers("uses") for name in mark.args]
-    if isinstance(item, pytest.Function) and hasattr(item, "callspec"):
-        used += [name for name in [item.callspec.params.get("system")] if name in _systems()]
+    if item.path.parent.name == "systems" and isinstance(item, pytest.Function) and hasattr(item, "callspec"):
+        used += [name for key, name in item.callspec.params.items() if key == "system" and name in _systems()]
     for name in used:
         system = _systems()[name]
         if system.group not in ("", DEFAULT_GROUP):

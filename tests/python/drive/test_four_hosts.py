@@ -46,7 +46,7 @@ PROGRAMS = {
 
 
 @pytest.mark.parametrize("nodes", [2, 4])
-@pytest.mark.parametrize("system", SYSTEMS)
+@pytest.mark.parametrize("system", [pytest.param(one, marks=pytest.mark.uses(one)) for one in SYSTEMS])
 def test_every_pattern_runs_on_hosts(system: str, nodes: int, tmp_path: Path) -> None:
     """With outputs of 16 B, 64 KiB and 1 MiB, alone and three at once, all validated."""
     words = (sys.executable, every_pattern.__file__, system, str(nodes))
