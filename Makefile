@@ -1,4 +1,4 @@
-# make study   measure every system that can run here        make test        the tests, in a quarter of an hour
+# make study   measure the default systems that can run      make test        the tests, in a quarter of an hour
 # make doctor  this machine and what can run on it           make test-fast   the everyday loop
 # make bench   what core and runtime cost, a report to open   make test-ci     what a submission needs besides `make test`
 # make setup   what the others do first                       make test-deep   all other tests, for hours

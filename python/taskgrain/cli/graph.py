@@ -94,7 +94,7 @@ def _summary(graph: GraphOptions, as_json: bool) -> None:
     """What the shape of the graph allows, with as many steps as the shortest run of a METG, unless given."""
     from taskgrain.measure.experiments.experiment import CellSettings
     from taskgrain.measure.steps import with_steps
-    from taskgrain.study.shape import bound_of, shape_of
+    from taskgrain.study.shape import best_efficiency, bound_of, shape_of
     from taskgrain.words import quantity
 
     given, workload = graph.count("steps", 0), graph.workload
@@ -104,9 +104,9 @@ def _summary(graph: GraphOptions, as_json: bool) -> None:
         steps = asked.steps or asked.min_steps
         _refuse_too_many(workload.tasks(steps))
         shape, bound = shape_of(workload), bound_of(workload, steps, cores)
+        best = best_efficiency(workload, steps, cores, longer=not asked.steps)
     except (InvalidSpec, Unsupported) as error:
         raise UsageError(str(error)) from error
-    best = bound.tasks / (cores * bound.time)
     if as_json:
         from taskgrain.cli.printer import print_json
 
@@ -125,7 +125,7 @@ def _summary(graph: GraphOptions, as_json: bool) -> None:
             "critical path": quantity.counted(bound.critical_path, "task"),
             "a step has": f"{bound.narrowest} to {bound.widest} tasks, {bound.tasks / steps:.3g} on average",
             "narrow steps": f"{quantity.percent(bound.narrow_steps / steps)} have fewer tasks than cores",
-            "best efficiency": f"{quantity.percent(best)} on {quantity.counted(cores, 'core')}",
+            "best efficiency": f"at most {quantity.percent(best)} on {quantity.counted(cores, 'core')}",
         }
     )
 

@@ -157,5 +157,6 @@ def show_warnings(out: Printer, cells: Sequence[Cell]) -> None:
     for group in grouped((cell.name, one) for cell in cells for one in cell.warnings):
         first, *others = group.cells
         more = quantity.counted(len(others), "more cell")
-        where = f"{first} (and, with other numbers, {more})" if others else first
+        how = "" if group.alike else ", with other numbers,"
+        where = f"{first} (and{how} {more})" if others else first
         out.text(f"{where}: {group.text}", "yellow")

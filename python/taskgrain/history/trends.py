@@ -23,6 +23,8 @@ from taskgrain.words.interval import Interval
 
 Verdict = Decision | Literal["other host", "no change", "too few sessions", "failed"]
 QUANTITIES: tuple[Quantity, ...] = ("metg", "overhead", "floor", "rate")
+_OPEN = ("undecided", "other host")
+"""Of changes of which nobody can say whether they are regressions."""
 _IN_COMMON = 0.5
 """The share of sessions, on both sides of a change, from which on the same hosts measured both."""
 ALARM = 0.01
@@ -82,7 +84,9 @@ class Trend:
     @property
     def undecided(self) -> bool:
         """True if nobody can say whether it is a regression."""
-        return not self.regression and self.verdict in ("undecided", "other host", "too few sessions")
+        over_all = self.over_all is not None and self.over_all.decision in _OPEN
+        newest = self.verdict in _OPEN and not self.known
+        return not self.regression and (newest or over_all or self.verdict == "too few sessions")
 
 
 @dataclass(frozen=True)

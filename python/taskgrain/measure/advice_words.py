@@ -79,7 +79,7 @@ def sentences(question: Question, answers: Sequence[Answer]) -> Iterator[str]:
 def _choice(found: Choice) -> str:
     """Whether another system would be better, and by how much of one's time."""
     best, sure, number = found.best.name, found.sure, len(found.saved) + 1
-    others = [name for name in found.saved if name not in sure]
+    others = [name for name, one in found.saved.items() if name not in sure and one.low is not None]
     of = f" of {number} systems" + " measured near this time" * bool(found.bounded)
     if not sure and any(one.low is None for one in found.saved.values()):
         return f"{best} seems to take the least time{of}; more rounds tell how sure that is."

@@ -172,7 +172,8 @@ def _apart(one: Answer, best: Answer) -> Interval:
         return None if a is None or b is None else math.hypot(a - over.number, b - under.number)
 
     below, above = end(over.low, under.high), end(over.high, under.low)
-    return Interval(value, below and value - below, above and value + above).exp()
+    low = None if below is None else value - below
+    return Interval(value, low, None if above is None else value + above).exp()
 
 
 def _occupied(one: Answer) -> int:
@@ -244,8 +245,8 @@ def until_known(work: float) -> type[Experiment]:
         def _prepare(self, request: Request, samples: list[Sample], alone: float) -> Request | None:
             following = super()._prepare(request, samples, alone)
             if self.asked:
-                self._short = self._size
-                self.sizes = (self._short,)
+                self._short = self._size if self.settings.steps is None else None
+                self.sizes = (self._size,)
             return following
 
         @property

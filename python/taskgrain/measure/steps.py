@@ -12,6 +12,7 @@ from dataclasses import replace
 from taskgrain.measure.experiments.experiment import CellSettings
 from taskgrain.study.shape import Shape, shape_of
 from taskgrain.study.workload import Workload
+from taskgrain.words.errors import InputError
 from taskgrain.words.warnings import notice
 
 RAMPS = 50
@@ -19,6 +20,8 @@ RAMPS = 50
 _LEAST_SHORT = 4
 """Steps of a run that tells start and end. It needs ramps only for what is narrow: that its first step
 depends on nothing is a part of the start."""
+_LEAST_RAMPS = 2
+"""Fewer ramps in a run would be a graph of ramps."""
 WHOLE, WHOLE_RAMPS = 1000, 8
 """Steps of a graph whose shape depends on them: those of Task Bench, and at least so many ramps."""
 
@@ -26,7 +29,8 @@ WHOLE, WHOLE_RAMPS = 1000, 8
 def with_steps(settings: CellSettings, workload: Workload) -> CellSettings:
     """The settings with the steps that runs of the workload may have. Those that the user gives stay.
 
-    Raises `InvalidSpec` or `Unsupported` for graphs that the core refuses.
+    Raises `InvalidSpec` or `Unsupported` for graphs that the core refuses, and `InputError` for widths of
+    which no run holds the shape.
     """
     if settings.steps:
         return settings
@@ -34,19 +38,25 @@ def with_steps(settings: CellSettings, workload: Workload) -> CellSettings:
     # A step has as many tasks as the width at most, except in a file, which is one graph anyway.
     most = max(1, min(settings.max_steps, settings.max_tasks // workload.tasks(1)))
     if shape.whole:
-        return _fixed(settings, shape.steps or max(WHOLE, WHOLE_RAMPS * shape.ramp), most, shape)
+        return _fixed(settings, workload, shape.steps or max(WHOLE, WHOLE_RAMPS * shape.ramp), most, shape)
     least, short = (
         -(-one // shape.period) * shape.period
         for one in (RAMPS * shape.ramp, max(_LEAST_SHORT, RAMPS * (shape.ramp - 1)))
     )
     if least > most:
-        return _fixed(settings, least, most // shape.period * shape.period or most, shape)
+        return _fixed(settings, workload, least, most // shape.period * shape.period or most, shape)
     return replace(settings, min_steps=least, least_short=short, period=shape.period)
 
 
-def _fixed(settings: CellSettings, wished: int, most: int, shape: Shape) -> CellSettings:
-    """Every run has the wished steps, or as many as may be."""
+def _fixed(settings: CellSettings, workload: Workload, wished: int, most: int, shape: Shape) -> CellSettings:
+    """Every run has the wished steps, or as many as may be. Raises `InputError` where these hold little but
+    the ramp: that would be another graph than the one that was asked for."""
     steps = wished if shape.steps else min(wished, most)
+    if shape.ramp > 1 and not shape.steps and steps < _LEAST_RAMPS * shape.ramp:
+        fits = (
+            f"one whose runs, of at most {steps} steps, have {_LEAST_RAMPS} ramps, here of {shape.ramp} steps"
+        )
+        raise InputError("width", str(workload["width"]), f"{fits}; or give the steps, too")
     said = notice("steps_fixed", steps=steps)
     if steps < wished:
         said = notice("steps_cut", steps=steps, wished=wished)

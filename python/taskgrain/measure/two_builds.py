@@ -61,6 +61,9 @@ def pairs(
     of one program it is the system whose driver it is, and of two folders with different names what the
     system in both is called. `launcher` starts the ranks of both. Raises `InputError` or `UsageError`.
     """
+    for place in places:
+        if not place.exists():
+            raise InputError(option, str(place), _PLACES)
     alone = all((place / "system.toml").is_file() for place in places)
     renamed = alone and places[0].absolute().name != places[1].absolute().name
     if renamed and len(names) == 1:
@@ -86,6 +89,9 @@ def pairs(
     return found
 
 
+_PLACES = "a driver's program, a system's folder, or a folder of systems"
+
+
 def _systems(
     place: Path, names: Sequence[str], known: Mapping[str, System], option: str
 ) -> dict[str, System]:
@@ -99,7 +105,7 @@ def _systems(
     folders = [place] if (place / "system.toml").exists() else []
     folders = folders or sorted(file.parent for file in place.glob("*/system.toml"))
     if not folders:
-        raise InputError(option, str(place), "a driver's program, a system's folder, or a folder of systems")
+        raise InputError(option, str(place), _PLACES)
     found: dict[str, System] = {}
     for folder in folders:
         main = system_file.read(folder)

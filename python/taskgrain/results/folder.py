@@ -25,6 +25,9 @@ class Folder:
     """What is odd about the folder, in words."""
     _tables: Tables = field(repr=False)
 
+    def __repr__(self) -> str:
+        return f"<results of {len(self.cells)} cells>"
+
     def table(self, name: str = "cells") -> list[dict[str, Any]]:
         """The rows of a table that `taskgrain export --table` writes; what is missing is None.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import threading
 from pathlib import Path
 
 from taskgrain.results.log_file import bring_to_disk
@@ -18,7 +19,8 @@ def write(path: Path, content: bytes) -> None:
     if path.exists() and not path.is_file():  # a device or a pipe, which no file may replace
         path.write_bytes(content)
         return
-    draft = path.with_name(f".{path.name}.new")
+    # Of this process and thread alone: of two that write one file at once, the last one stays, and is whole.
+    draft = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}.new")
     try:
         with draft.open("wb") as file:
             file.write(content)

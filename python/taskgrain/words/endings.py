@@ -38,7 +38,10 @@ class Ending(StrEnum):
 _TEXTS = {
     Ending.PRECISE: ("precise", "the interval is as narrow as was asked"),
     Ending.BUDGET: ("out of time", "time ran out first; the interval says how well the number is known"),
-    Ending.NEVER_REACHED: ("never reached", "even the largest task tried is below the threshold"),
+    Ending.NEVER_REACHED: (
+        "never reached",
+        "even the largest task tried is below the threshold, or the graph allows no more",
+    ),
     Ending.ALWAYS_REACHED: ("always reached", "even the smallest task tried is above the threshold"),
     Ending.SEVERAL_CROSSINGS: (
         "several crossings",

@@ -75,7 +75,7 @@ def reason(error: OSError) -> str:
 
 def unwritable(path: object, error: OSError) -> TaskgrainError:
     """What to raise where a file cannot be written: the fault is the user's unless there is no room."""
-    kind = OutputError if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO) else UsageError
+    kind = OutputError if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO) else UsageError
     return kind(f"{path}: cannot be written: {reason(error)}")
 
 

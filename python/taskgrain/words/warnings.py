@@ -68,10 +68,10 @@ SENTENCES = {
     "of itself. Allow more rounds, or measure on a quieter machine.",
     # the graph
     "steps_fixed": "Every run is the whole graph of {steps:count step}, as other steps would make another "
-    "graph. Start and end of a run are a part of METG, as they are of the graph.",
+    "graph. Start and end of a run are a part of what is measured, as they are of the graph.",
     "steps_cut": "Every run has {steps:count step} instead of {wished}, so that it fits into memory and "
-    "time. Start and end of a run are a part of METG. All systems measure this graph. Give --steps to choose "
-    "others.",
+    "time. Start and end of a run are a part of what is measured. All systems measure this graph. Give "
+    "--steps to choose others.",
     "parallelism_short": "Nothing was measured: the graph allows an efficiency of at most {most:percent} on "
     "{cores:count core}, whatever the size of its tasks, as its longest chain has {chain:,} of its {tasks:,} "
     "tasks. Choose a larger width, more graphs, or fewer --cores.",
@@ -203,6 +203,8 @@ class Group:
     text: str
     cells: tuple[str, ...]
     """That they are about."""
+    alike: bool
+    """All have these words, with the same numbers."""
 
 
 def grouped(found: Iterable[tuple[str, Notice]]) -> list[Group]:
@@ -210,4 +212,9 @@ def grouped(found: Iterable[tuple[str, Notice]]) -> list[Group]:
     kinds: dict[str, list[tuple[str, Notice]]] = {}
     for cell, one in found:
         kinds.setdefault(one.code or one.text, []).append((cell, one))
-    return [Group(of[0][1].text, tuple(dict.fromkeys(cell for cell, _ in of))) for of in kinds.values()]
+    return [
+        Group(
+            of[0][1].text, tuple(dict.fromkeys(cell for cell, _ in of)), len({one.text for _, one in of}) == 1
+        )
+        for of in kinds.values()
+    ]

@@ -190,25 +190,32 @@ void GraphActors::finished() {
   if (left_.fetch_sub(1, std::memory_order_acq_rel) == 1) complete();
 }
 
-/// Ends the running launch. Its events may end launches of other graphs: they are queued for the loop of the outer
+/// Ends the running launch. Its events may end launches of other graphs: they are listed for the loop of the outer
 /// call, so that chains of launches do not recurse.
+///   ends_next_ is written  ⇒  the graph is in the list of the writing thread, and its next launch has not started
 void GraphActors::complete() noexcept {
-  thread_local GraphActors* last = nullptr;  // of those whose launches this thread ends
-  auto graph = shared_from_this();           // a callback of an event may destroy the graph
-  if (last != nullptr) {
-    GraphActors* const before = std::exchange(last, this);
-    before->ends_next_ = std::move(graph);
+  thread_local struct {
+    std::shared_ptr<GraphActors> first;
+    GraphActors* last = nullptr;  // null if there is none
+    bool ends = false;            // an outer call of this thread takes them
+  } list;
+  auto graph = shared_from_this();  // a callback of an event may destroy the graph
+  if (list.ends) {
+    GraphActors* const before = std::exchange(list.last, this);
+    (before == nullptr ? list.first : before->ends_next_) = std::move(graph);
     return;
   }
-  last = this;
+  list.ends = true;
   for (;;) {
     while (graph->start_next(graph->end_running())) {
     }
-    auto next = std::exchange(graph->ends_next_, nullptr);
+    auto next = std::exchange(list.first, nullptr);
     if (next == nullptr) break;
+    list.first = std::move(next->ends_next_);
+    if (list.first == nullptr) list.last = nullptr;
     graph = std::move(next);
   }
-  last = nullptr;  // before the graph is destroyed, whose functions may end the launch of another
+  list.ends = false;  // before the graph is destroyed, whose functions may end the launch of another
 }
 
 /// Sets or fails the events of the running launch, and fails the launches that were dropped with it.

@@ -194,7 +194,7 @@ class GraphActors : public Handler, public AsyncOwner, public std::enable_shared
   const std::unique_ptr<Share[]> shares_;  // by worker
   Counts outside_;
 
-  std::shared_ptr<GraphActors> ends_next_;  // by the thread that ends its launch, of which others end, too
+  std::shared_ptr<GraphActors> ends_next_;  // in the list of the thread that will end its launch
 
   mutable std::mutex mutex_;           // protects the members below
   std::list<Queued> queue_, dropped_;  // dropped_: will fail with the running launch

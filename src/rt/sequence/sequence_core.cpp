@@ -43,7 +43,8 @@ SequenceCore::SequenceCore(Runtime& runtime, Communicator* communicator, Sequenc
 SequenceCore::~SequenceCore() {
   if (flow_.handler_->engine_ended()) {  // which has waited for all that was given to it
     if (!reductions_.empty() || recording_)
-      Engine::print("a sequence that ends after its runtime has dropped what it held back: open sums, a trace");
+      Engine::print(
+          surely([&] { return name_ + ": it ends after its runtime, and has dropped what it held back"; }).c_str());
     return;
   }
   const auto quietly = [](const auto& call) {

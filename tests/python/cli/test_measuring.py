@@ -144,7 +144,8 @@ def test_the_best_of_each_workload_is_bold() -> None:
     ]
     for width in (100, 50):
         text = shown(rows, width, styled=True)
-        bold = [part for part in text.split("\x1b[1m")[1:] if "µs" in part[:12]]
+        parts = [part.lstrip() for part in text.split("\x1b[1m")[1:]]
+        bold = [part for part in parts if "µs" in part[:12]]
         assert sorted(part.split()[0] + " µs" for part in bold) == ["1.00 µs", "3.00 µs"]
 
 

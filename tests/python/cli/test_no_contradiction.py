@@ -41,8 +41,8 @@ def folder(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 
 def first(text: str) -> float | None:
     """The number that a cell of a table begins with, if there is one."""
-    found = re.match(r"[=?] ?([\d.]+)|([\d.]+)(?: \(| ×)", text.replace(" ", ""))
-    return float(found[1] or found[2]) if found else None
+    found = re.match(r"(?:[=?] ?)?([\d.]+)(?: \(| ×|$)", text.replace("\N{NO-BREAK SPACE}", " "))
+    return float(found[1]) if found else None
 
 
 def test_nothing_is_smaller_than_the_best(folder: Path) -> None:

@@ -56,15 +56,15 @@ def codes(states: Sequence[CellState]) -> list[list[str]]:
 
 
 def test_a_first_run_too_large_for_the_budget_starts_nothing(tmp_path: Path) -> None:
-    width = 2**28
+    width = 2**32  # of which a run has one step
     world = World()
     table = {"patterns": ["stencil_1d"], "widths": [width]}
     states = measure(tmp_path, world, Settings(cores=2, budget=3.0), table)
     assert not world.started and world.runs == 0 and world.now < 3.0
-    assert codes(states) == [["run_beyond_budget"]] * 2
-    told: Any = result(states[0]).warnings[0]
-    assert told["tasks"] == 16 * width and told["budget"] == 3.0
-    assert told["needed"] == pytest.approx(least_seconds(2 * 16 * width, 2), rel=0.05)
+    assert codes(states) == [["steps_cut", "run_beyond_budget"]] * 2
+    told: Any = result(states[0]).warnings[1]
+    assert told["tasks"] == width and told["budget"] == 3.0
+    assert told["needed"] == pytest.approx(least_seconds(2 * width, 2), rel=0.05)
     assert not lines(tmp_path, "run", "reference")
     assert codes(measure(tmp_path, World(), Settings(cores=2, budget=4.0), table)) == codes(states)
 
@@ -72,7 +72,7 @@ def test_a_first_run_too_large_for_the_budget_starts_nothing(tmp_path: Path) -> 
 def test_no_run_is_begun_that_would_end_beyond_the_budget(tmp_path: Path) -> None:
     """A first run of each cell takes 3.2 s of 8 s, so a second one does not fit."""
     world = World()
-    world.overheads = dict.fromkeys(world.overheads, 0.1)
+    world.overheads = dict.fromkeys(world.overheads, 0.032)
     table, settings = {"patterns": ["nearest"], "widths": [4]}, Settings(cores=2, budget=8.0)
     states = measure(tmp_path, world, settings, table)
     assert [state.runs for state in states] == [1, 1] and world.now < 8.0
@@ -172,6 +172,7 @@ def test_a_reference_is_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 def test_an_enormous_run_of_a_real_system(name: str) -> None:
     """Refused where it cannot fit at all, else stopped; where the machine is very slow, even before that."""
     words = ["metg", "--system", name, "--pattern", "stencil_1d", "--width", "1e7", "--cores", "2"]
+    words += ["--steps", "16"]
     assert cells(finish([*words, "--budget", "1"])) == {name: ("budget", ["run_beyond_budget"])}
     ending, (code,) = cells(finish([*words, "--budget", "4"]))[name]
     assert ending == "budget" and code in ("run_stopped", "run_beyond_budget", "budget_before_first_run")

@@ -16,12 +16,14 @@ from simulated_world import ITERATION, World, measure, result
 
 from taskgrain._core import Run, kernels, patterns
 from taskgrain.estimate.sample import Sample
+from taskgrain.measure.advise import until_known
 from taskgrain.measure.experiments.experiment import CellSettings, Experiment, Request
 from taskgrain.measure.experiments.table import EXPERIMENTS
 from taskgrain.measure.plan import cell_settings
 from taskgrain.measure.steps import with_steps
 from taskgrain.study.settings import Settings
 from taskgrain.study.workload import Workload
+from taskgrain.words.errors import InputError
 
 CORES = 2
 SETTINGS = Settings(min_rounds=3, max_rounds=3, at="20us")
@@ -107,13 +109,16 @@ def test_all_runs_of_all_systems_measure_one_graph(pattern: str, tmp_path: Path)
         assert told is (pattern not in ("dom", "dag"))
 
 
-@pytest.mark.parametrize("name", EXPERIMENTS)
+EVERY = {**EXPERIMENTS, "advice": until_known(20e-6)}
+
+
+@pytest.mark.parametrize("name", EVERY)
 @pytest.mark.parametrize("pattern", ["dom", "tree", "v_cycle", "fft", "spread"])
 def test_so_do_all_experiments(name: str, pattern: str) -> None:
     workload = Workload(pattern, 16, graphs=2)
     settings = replace(cell_settings(SETTINGS, workload, False), resamples=20, search_resamples=20)
     settings = replace(settings, task_seconds=(2e-6, 2e-5))
-    searches = [(EXPERIMENTS[name](settings), overhead) for overhead in (1e-6, 1e-4)]
+    searches = [(EVERY[name](settings), overhead) for overhead in (1e-6, 1e-4)]
     requests = [one for search, overhead in searches for one in asked(search, workload, overhead)]
     assert_one_graph(workload, requests)
 
@@ -199,3 +204,10 @@ def test_what_the_graph_cannot_reach_ends_before_it_is_measured(tmp_path: Path) 
     again = World()
     measure(tmp_path, again, settings, table)
     assert again.runs == 0
+
+
+@pytest.mark.parametrize("pattern", ["dom", "tree"])
+def test_a_width_of_which_no_run_holds_the_shape_is_refused(pattern: str) -> None:
+    with pytest.raises(InputError, match="width: 100000000 is not allowed; allowed: one whose runs"):
+        with_steps(CellSettings(), Workload(pattern, 10**8))
+    assert with_steps(CellSettings(steps=5), Workload(pattern, 10**8)).steps == 5

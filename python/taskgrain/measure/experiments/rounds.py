@@ -29,8 +29,8 @@ from taskgrain.words.warnings import Notice, notice
 _SELDOM = 3
 """Rounds from one measurement of a size that is measured seldom to the next."""
 _SHORTER, _LEAST_SHORTER = 10, 2
-"""A run that tells start and end has so many times fewer steps than the other one, or at least so many times
-fewer, as its shape allows."""
+"""A run that tells start and end has a tenth of the steps of the other one. If its shape needs more, it may
+have up to a half of them; else there is no such run."""
 LONGER, LONGER_ROUNDS = 4, range(2, 6)
 """A run that tells whether the cost of a task grows has so many times more steps. The first rounds matter
 more where the budget has hardly more of them."""
