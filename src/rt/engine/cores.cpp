@@ -1,5 +1,6 @@
 #include "taskgrain/rt/cores.hpp"
 
+#include <dirent.h>
 #include <hwloc.h>
 #include <hwloc/glibc-sched.h>
 #include <hwloc/linux.h>
@@ -9,13 +10,12 @@
 #include <cerrno>
 #include <climits>
 #include <cstdio>
-#include <filesystem>
+#include <cstdlib>
 #include <fstream>
 #include <functional>
 #include <map>
 #include <memory>
 #include <string>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -88,9 +88,11 @@ std::vector<int> bound_to() { return processors_of(affinity_of(0).get()); }
 /// The processors that some thread of this process may run on.
 std::vector<int> of_this_process() {
   const Set allowed = affinity_of(0);
-  std::error_code gone;  // /proc may not be there
-  for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task", gone))
-    hwloc_bitmap_or(allowed.get(), allowed.get(), affinity_of(std::stoi(thread.path().filename())).get());
+  // Not by std::filesystem, which ends the program where it finds no memory. /proc may not be there.
+  const std::unique_ptr<DIR, int (*)(DIR*)> threads(opendir("/proc/self/task"), [](DIR* one) { return closedir(one); });
+  for (const dirent* thread; threads && (thread = readdir(threads.get())) != nullptr;)
+    if (const int number = std::atoi(thread->d_name); number > 0)
+      hwloc_bitmap_or(allowed.get(), allowed.get(), affinity_of(number).get());
   return processors_of(allowed.get());
 }
 
