@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import signal
 import subprocess
 import sys
@@ -25,10 +24,9 @@ def runs(*words: str) -> dict[str, Any]:
     return {one["system"]: one for one in json.loads(done.stdout)["runs"]}
 
 
-@pytest.mark.parametrize("system", ["calls", "calls.java"])
+@pytest.mark.parametrize("system", ["calls", pytest.param("calls.java", marks=pytest.mark.uses("spark"))])
 def test_calls_are_made_in_every_language(system: str) -> None:
-    if system == "calls.java" and not shutil.which("java"):
-        pytest.skip("there is no Java")
+    """The jar for Java comes with the systems that need it."""
     graph = ("--pattern", "nearest", "--width", "8", "--kernel", "empty", "--cores", "1")
     found = runs(str(BENCH / "calls"), "--system", system, *graph, "--validate", "full")
     assert found[system]["tasks"] == 160 and found[system]["granularity"] > 0

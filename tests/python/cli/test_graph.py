@@ -166,7 +166,7 @@ def test_a_summary_for_people() -> None:
         "200 tasks",
         "1 to 16 tasks, 15.8 on average",
         "1 % have fewer tasks than cores",
-        "100 % on 4 cores",
+        "at most 100 % on 4 cores",
     ]
 
 
