@@ -4,7 +4,7 @@
 
 namespace taskgrain {
 
-/// The commit that is built, or nothing outside of a checkout. In a source of its own, because it changes with every commit.
+/// The commit that is built, or nothing outside of a checkout. In a source of its own, because it changes often.
 std::string_view commit();
 
 }  // namespace taskgrain

@@ -43,3 +43,23 @@ def test_what_cannot_be_written_is_an_error(tmp_path: Path) -> None:
         with pytest.raises(OSError):
             whole_file.write(bad, b"content")
     assert not [*tmp_path.iterdir()]
+
+
+def test_two_that_write_one_file_at_once_both_write_a_whole_one(tmp_path: Path) -> None:
+    file, together, failed = tmp_path / "file", threading.Barrier(2), list[OSError]()
+
+    def write(content: bytes) -> None:
+        together.wait()
+        for _ in range(30):
+            try:
+                whole_file.write(file, content)
+            except OSError as error:
+                failed.append(error)
+
+    contents = [b"a" * 5000, b"b" * 9000]
+    writers = [threading.Thread(target=write, args=(one,)) for one in contents]
+    for one in writers:
+        one.start()
+    for one in writers:
+        one.join()
+    assert not failed and file.read_bytes() in contents and [*tmp_path.iterdir()] == [file]
