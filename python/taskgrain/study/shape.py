@@ -61,7 +61,7 @@ def best_efficiency(workload: Workload, steps: int, cores: int, *, longer: bool)
     best = few.tasks / (cores * few.time)
     if longer:
         many = bound_of(workload, 2 * steps, cores)
-        if many.time == few.time:  # no task waits for another, so enough steps fill all cores
+        if many.critical_path == few.critical_path:  # steps do not wait for each other: enough fill all cores
             return 1.0
         best = max(best, (many.tasks - few.tasks) / (cores * (many.time - few.time)))
     # The tasks of the longest chain may be short ones.

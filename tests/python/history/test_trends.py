@@ -159,3 +159,19 @@ def test_sessions_without_intervals_show_no_scatter(tmp_path: Path) -> None:
 
 def test_no_sessions_are_no_series() -> None:
     assert analyse([], Question()).trends == ()
+
+
+def test_a_change_of_host_is_undecided_until_it_is_known(tmp_path: Path) -> None:
+    hosts = ["a"] * 15 + ["b"] * 6
+    path = made.grown(tmp_path / "h.jsonl", made.scattered((15, 1.0), (6, 1.4)), on=hosts)
+    at = made.BEGIN + 15 * made.DAY
+    assert only(history(path)).undecided and not only(history(path, known=at)).undecided
+
+
+def test_a_later_change_hides_no_change_of_host(tmp_path: Path) -> None:
+    """Half of what came with the host was taken back on the new host."""
+    hosts = ["a"] * 15 + ["b"] * 30
+    path = made.grown(tmp_path / "h.jsonl", made.scattered((15, 1.0), (15, 2.0), (15, 1.5)), on=hosts)
+    one = only(history(path))
+    assert one.verdict == "faster" and one.over_all is not None and one.over_all.decision == "other host"
+    assert one.undecided and not one.regression
