@@ -132,11 +132,12 @@ def ties(ratio: Interval) -> bool:
 
 
 def ratio(cell: Ranked, to: Ranked) -> Interval | None:
-    """From common rounds if there are any, else of the two METGs, and then without an interval. If one of the
-    two is only bounded, so is the ratio.
+    """From common rounds if these bound it, else of the two METGs, and then without an interval. If one of
+    the two is only bounded, so is the ratio.
 
-    The rounds that both have may tell another order than the two METGs, which rest on all rounds. The ratio
-    then has no value, as it would contradict them; its interval says that the two tie.
+    The rounds that both have may tell another order than the two METGs, which rest on all rounds, or bounds
+    that shut their quotient out. The ratio then has no value, as it would contradict them; its interval holds
+    both answers.
     """
     own, other = cell.metg, to.metg
     if own.about is None or other.about is None:
@@ -145,11 +146,18 @@ def ratio(cell: Ranked, to: Ranked) -> Interval | None:
     back = to.ratio_to(cell.name)  # of two that are equal, either may have been the first
     if found is None and back and back.known:
         found = back.inverse()
-    if found is None:
-        return _ratio_of_numbers(own, other)
+    quotient = _ratio_of_numbers(own, other)
+    if found is None or (found.low is None and found.high is None):
+        return quotient
     value, less = found.value, own.about < other.about
     contrary = value is not None and value != 1.0 and (value < 1.0) != less
-    return Interval(None, found.low, found.high) if contrary else found
+    at = quotient.value
+    if not contrary and (at is None or found.contains(at)):
+        return found
+    low, high = (
+        end if end is None or at is None else of(end, at) for end, of in ((found.low, min), (found.high, max))
+    )
+    return Interval(None, low, high)
 
 
 def _ratio_of_numbers(own: Interval, other: Interval) -> Interval:

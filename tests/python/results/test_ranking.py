@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import random
 from collections.abc import Mapping
 
 import pytest
@@ -96,11 +98,32 @@ def test_a_cell_of_another_machine_is_no_choice_and_no_bound() -> None:
 def test_a_ratio_does_not_contradict_the_two_numbers() -> None:
     first, other = cell("a", Interval(1e-6, 0.9e-6, 1.1e-6)), Interval(1.05e-6, 0.9e-6, 1.2e-6)
     contrary = cell("b", other, Interval(0.91, 0.8, 1.04))
-    assert ranking.ratio(contrary, first) == Interval(None, 0.8, 1.04)
+    both = ranking.ratio(contrary, first)
+    assert both == Interval(None, 0.8, pytest.approx(1.05)), "0.91 contradicts the METGs, 1.05 the rounds"
     ranking.mark_best([contrary, first])
-    assert (times_the_best(first), times_the_best(contrary)) == ("best", "0.80 – 1.04")
+    assert (times_the_best(first), times_the_best(contrary)) == ("best", "0.80 – 1.05")
     agreeing = cell("c", other, Interval(1.03, 0.9, 1.1))
     assert ranking.ratio(agreeing, first) == Interval(1.03, 0.9, 1.1)
+
+
+def test_a_ratio_and_the_two_metgs_beside_it_agree() -> None:
+    """Whatever the rounds that both have tell, and however well each of the three is known."""
+    dice = random.Random(5)
+
+    def drawn(value: float) -> Interval:
+        low, high = sorted(value * math.exp(dice.gauss(0.0, 0.3)) for _ in range(2))
+        return Interval(
+            value, *(None if dice.random() < 0.3 else end for end in (min(low, value), max(high, value)))
+        )
+
+    for _ in range(300):
+        first, other = (drawn(1e-6 * math.exp(dice.gauss(0.0, 0.4))) for _ in range(2))
+        one = cell("b", other, drawn(math.exp(dice.gauss(0.0, 0.4))))
+        found, quotient = ranking.ratio(one, cell("a", first)), other.number / first.number
+        assert found and found.contains(quotient)
+        if found.value is not None:
+            assert (found.value > 1.0) == (quotient > 1.0)
+            assert found.low or found.high or found.value == quotient
 
 
 def test_what_is_only_bounded_has_no_ratio_but_a_bound_of_it() -> None:
