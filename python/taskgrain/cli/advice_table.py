@@ -47,7 +47,7 @@ def show(out: Printer, question: Question, answers: Sequence[Answer]) -> None:
     if chosen:
         out.text("Under the best saves: the share of a system's time that you save with the best one.")
     if any("?" in cell for row in rows for cell in row[1:-1]):
-        out.text("?: the measured sizes set no bound on this side of the interval.")
+        out.text("?: the runs set no bound on this side of the interval.")
     if any(one.efficiency.how == "between" for one in shown):
         out.text("≈: between two sizes that were measured.")
 

@@ -139,7 +139,7 @@ def _efficiency(one: dict[str, Any]) -> str:
     if one["efficiency"] is None:
         return f"not known: {one['efficiency_unknown']}"
     share = Interval(one["efficiency"], one["efficiency_low"], one["efficiency_high"])
-    told = f"{quantity.percent_interval(share)} of the kernel alone, over the repeats of this one run"
+    told = f"{quantity.about_percent(share)} of the kernel alone, over the repeats of this one run"
     beyond = one["efficiency"] <= 1.0 and (share.high or 0.0) > ABOVE_ONE
     return f"{told}; they differ too much for an upper bound" if beyond else told
 

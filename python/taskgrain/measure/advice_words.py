@@ -6,25 +6,28 @@ import math
 from collections.abc import Iterator, Sequence
 
 from taskgrain.estimate.advice import Efficiency, Level, Verdict
-from taskgrain.measure.advise import LEVELS, MOSTLY, Answer, Choice, Question, choice
+from taskgrain.measure.advise import LEVELS, Answer, Choice, Question, choice
 from taskgrain.words import quantity
 from taskgrain.words.interval import Interval
 
-_NOT_KNOWN = "not known"
+NOT_KNOWN = "not known"
 _NAMED = 3
 """Systems of which a sentence says what another one saves."""
-VERDICTS: dict[Verdict, str] = {"yes": "yes", "no": "no", "unknown": _NOT_KNOWN}
+VERDICTS: dict[Verdict, str] = {"yes": "yes", "no": "no", "unknown": NOT_KNOWN}
 """Whether a level of efficiency is reached, in words."""
 
 
 def sentences(question: Question, answers: Sequence[Answer]) -> Iterator[str]:
     """The answer in words: what another system would save, which reach which efficiency, which do not, and
     what is not known."""
-    disturbed = max((one.curve.disturbed or 0.0 for one in answers if one.curve), default=0.0)
-    if disturbed > MOSTLY:
+    if disturbed := [one for one in answers if one.disturbed]:
+        most_of_one = quantity.percent(max(one.curve.disturbed or 0.0 for one in disturbed if one.curve))
+        every = len(disturbed) == len([one for one in answers if one.curve])
+        of = "" if every else f" of {_listed([one.name for one in disturbed])}"
+        they = "systems" if every else "these" if len(disturbed) > 1 else "it"
         yield (
-            f"Other programs disturbed up to {quantity.percent(disturbed)} of the runs, so that systems may "
-            "be more efficient than shown. Measure again on a quiet machine before you rely on this."
+            f"Other programs disturbed up to {most_of_one} of the runs{of}, so that {they} may be more "
+            "efficient than shown. Measure again on a quiet machine before you rely on this."
         )
     if (most := question.most) < LEVELS[-1]:
         cores = quantity.counted(question.workload.cores_of_all(question.cores), "core")
@@ -37,7 +40,9 @@ def sentences(question: Question, answers: Sequence[Answer]) -> Iterator[str]:
     bounds = [one for one in answers if one.curve and one.curve.bound]
     answers = [one for one in answers if one not in bounds]
     tasks, least = f"Tasks of {_time(question.work)}", quantity.percent(LEVELS[0])
-    rough = sorted(filter(_rough, answers), key=lambda one: -(one.efficiency.found.value or 0.0))
+    rough = sorted(
+        (one for one in answers if one.rough), key=lambda one: -(one.efficiency.found.value or 0.0)
+    )
     if rough:
         each = [f"{efficiency(one.efficiency)} with {one.name}" for one in rough]
         yield f"{tasks} reach {_listed(each)}, by one round, which does not tell how sure that is."
@@ -61,7 +66,7 @@ def sentences(question: Question, answers: Sequence[Answer]) -> Iterator[str]:
     for one in answers:
         if one.curve and one.levels[0].verdict == "unknown" and one not in rough:
             found = efficiency(one.efficiency)
-            why = "" if found == _NOT_KNOWN else f": {found}"
+            why = "" if found == NOT_KNOWN else f": {found}"
             yield f"It is not known whether they reach {least} with {one.name}{why}."
     for one in answers:
         if not one.curve:
@@ -82,7 +87,7 @@ def _choice(found: Choice) -> str:
     others = [name for name, one in found.saved.items() if name not in sure and one.low is not None]
     of = f" of {number} systems" + " measured near this time" * bool(found.bounded)
     if not sure and any(one.low is None for one in found.saved.values()):
-        return f"{best} seems to take the least time{of}; more rounds tell how sure that is."
+        return f"{best} seems to take the least time{of}, but that is not sure."
     if not sure:
         return f"No difference in time between {_listed([best, *others])} is shown."
     told = [f"{name} {quantity.percent_interval(one)}" for name, one in sure.items()]
@@ -105,12 +110,6 @@ def saved(one: Answer, found: Choice) -> str:
     if share.low is None and share.value is not None:
         return f"about {quantity.percent(share.value)}"
     return "no difference"
-
-
-def _rough(one: Answer) -> bool:
-    """Whether its efficiency has no interval."""
-    found = one.efficiency.found
-    return found.value is not None and found.low is None and found.high is None
 
 
 def _open(one: Answer) -> bool:
@@ -144,11 +143,11 @@ def efficiency(one: Efficiency) -> str:
         return quantity.about_percent(found)
     if found.value is not None:
         return f"≈ {quantity.percent_interval(found)}"
-    if found.low is not None:
-        return f"≥ {quantity.percent(math.floor(100 * found.low) / 100)}, that of {_time(one.at[0])}"
-    if found.high is not None:
-        return f"≤ {quantity.percent(math.ceil(100 * found.high) / 100)}, that of {_time(one.at[0])}"
-    return _NOT_KNOWN
+    if found.low is not None and (least := math.floor(100 * found.low)) > 0:
+        return f"≥ {least} %, that of {_time(one.at[0])}"
+    if found.high is not None and (most := math.ceil(100 * found.high)) < 100:
+        return f"≤ {most} %, that of {_time(one.at[0])}"
+    return NOT_KNOWN
 
 
 def level(one: Level) -> str:

@@ -14,6 +14,7 @@ from taskgrain.estimate.advice import (
     efficiency_at,
     in_order,
     level_of,
+    needed,
     verdict_of,
 )
 from taskgrain.estimate.efficiency import Curve as MeasuredCurve
@@ -100,6 +101,17 @@ class Answer:
         return self.efficiency.found.value is not None
 
     @property
+    def rough(self) -> bool:
+        """Whether its efficiency has a value without bounds, as one round gives it."""
+        found = self.efficiency.found
+        return found.value is not None and found.low is None and found.high is None
+
+    @property
+    def disturbed(self) -> bool:
+        """Whether others disturbed most of its runs, so that it may be more efficient than they show."""
+        return _mostly_disturbed(self.curve)
+
+    @property
     def size(self) -> float | None:
         """The iterations of the tasks that were measured, if they took this time."""
         if self.curve is None or self.efficiency.how != "measured":
@@ -144,11 +156,17 @@ def choice(answers: Iterable[Answer]) -> Choice | None:
 
 
 def _saved(one: Answer, best: Answer) -> Interval:
-    """The share of its time that the best saves: of the rounds that both have, if there are any."""
+    """The share of its time that the best saves: of the rounds that both have, if there are any.
+
+    It is no surer than the two efficiencies: it has no bounds where one of them has none, and where others
+    disturbed one of the two, it has none on the side of that one.
+    """
     share = (_side_by_side(one, best) or _apart(one, best)).times(_occupied(one) / _occupied(best))
-    value = share.value if share.value is not None and share.value <= 1.0 else None
-    ends = (None if end is None else 1.0 - end for end in (share.high, share.low))
-    return Interval(None if value is None else 1.0 - value, *ends)
+    value = None if share.number > 1.0 else 1.0 - share.number
+    rough = one.rough or best.rough
+    low = None if rough or one.disturbed or share.high is None else 1.0 - share.high
+    high = None if rough or best.disturbed or share.low is None else 1.0 - share.low
+    return Interval(value, low, high)
 
 
 def _side_by_side(one: Answer, best: Answer) -> Interval | None:
@@ -187,29 +205,38 @@ def answer(
     points = curve.points if curve else {}
     known = [level_of(points, question.work, one, curve.needed(one) if curve else None) for one in LEVELS]
     levels = in_order([_doubted(one) for one in known] if _mostly_disturbed(curve) else known)
-    return Answer(system, curve, efficiency_at(points, question.work), levels, problem, now)
+    return Answer(system, curve, at(curve, question.work), levels, problem, now)
 
 
-def verdicts(curve: Curve, found: Efficiency) -> tuple[Verdict, ...]:
+def at(curve: Curve | None, work: float) -> Efficiency:
+    """The efficiency of tasks of so much work. Runs that were mostly disturbed set no upper bound of it: that
+    slows a run more than the reference beside it, which counts by its better side."""
+    found = efficiency_at(curve.points if curve else {}, work)
+    if not _mostly_disturbed(curve):
+        return found
+    return replace(found, found=replace(found.found, high=None))
+
+
+def least(curve: Curve, level: float) -> Interval:
+    """The work that tasks need for a level of efficiency. Such runs set no lower bound of it."""
+    found = curve.needed(level) or needed(curve.points, level)
+    return replace(found, low=None) if _mostly_disturbed(curve) else found
+
+
+def verdicts(found: Efficiency) -> tuple[Verdict, ...]:
     """Returns the verdict of each of `LEVELS`, as `answer` gives it where the curve says so much."""
-    each = (verdict_of(found.found, level) for level in LEVELS)
-    return tuple(_doubt(one) if _mostly_disturbed(curve) else one for one in each)
+    return tuple(verdict_of(found.found, level) for level in LEVELS)
 
 
 def _mostly_disturbed(curve: Curve | None) -> bool:
     return curve is not None and (curve.disturbed or 0.0) > MOSTLY
 
 
-def _doubt(verdict: Verdict) -> Verdict:
-    """A verdict by runs that were mostly disturbed. That slows a run more than the reference beside it, which
-    counts by its better side: from such runs it does not follow that tasks are too short."""
-    return "unknown" if verdict == "no" else verdict
-
-
 def _doubted(level: Level) -> Level:
-    verdict = _doubt(level.verdict)
-    needed, margin = replace(level.needed, low=None), replace(level.margin, high=None)
-    return replace(level, verdict=verdict, needed=needed, margin=margin)
+    """A level by runs that were mostly disturbed: from these it does not follow that tasks are too short."""
+    verdict: Verdict = "unknown" if level.verdict == "no" else level.verdict
+    least, margin = replace(level.needed, low=None), replace(level.margin, high=None)
+    return replace(level, verdict=verdict, needed=least, margin=margin)
 
 
 def newest(curves: Iterable[Curve], question: Question) -> dict[str, Curve]:

@@ -126,7 +126,7 @@ def shown(share: Interval | None) -> str:
         return f"{quantity.percent(share.value)} (?)"
     if share.low == share.high:
         return quantity.percent(share.value)
-    return quantity.percent_interval(share)
+    return quantity.about_percent(share)
 
 
 def scalings(results: Results) -> list[Scaling]:

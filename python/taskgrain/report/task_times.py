@@ -9,9 +9,10 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from taskgrain.estimate.advice import Efficiency, Verdict, efficiency_at, needed
+from taskgrain.estimate.advice import Efficiency, Verdict
+from taskgrain.measure import advise
 from taskgrain.measure.advice_words import VERDICTS, efficiency
-from taskgrain.measure.advise import LEVELS, verdicts
+from taskgrain.measure.advise import LEVELS
 from taskgrain.report.data import Cell, Results
 from taskgrain.words import quantity
 
@@ -52,8 +53,8 @@ def at(cell: Cell, work: float) -> AtTime | None:
     """The answer for tasks whose work takes so many seconds alone; None if the cell has no curve."""
     if cell.known is None:
         return None
-    found = efficiency_at(cell.known.points, work)
-    return AtTime(found, verdicts(cell.known, found))
+    found = advise.at(cell.known, work)
+    return AtTime(found, advise.verdicts(found))
 
 
 def times(results: Results, wished: Iterable[float] = ()) -> tuple[float, ...]:
@@ -94,7 +95,7 @@ def least(cell: Cell) -> list[tuple[str, str]]:
         return []
     found = []
     for level in LEVELS:
-        one = cell.known.needed(level) or needed(cell.known.points, level)
+        one = advise.least(cell.known, level)
         if one.value is not None:
             text = quantity.interval(one)
         elif one.low is not None:

@@ -91,6 +91,7 @@ def efficiency(cell: Cell, point: CurvePoint | None, interval: bool = True) -> s
     if point is None:
         return "failed" if cell.ending is Ending.FAILED else "not measured"
     share = point.share.up_to(1.0)
-    if share.low is None and share.high is None:
-        return "not known" if all_start(cell) else quantity.about_percent(share)
-    return quantity.percent_interval(share) if interval else quantity.percent(share.value)
+    if share.low is None and share.high is None and all_start(cell):
+        return "not known"
+    text = quantity.about_percent(share)
+    return text if interval else text.partition(" (")[0]

@@ -79,10 +79,8 @@ class Interval:
         return Interval(self.value, moved(self.low, 1.0 / factor), moved(self.high, factor))
 
     def up_to(self, most: float) -> Interval:
-        """The same with an upper bound that is not above `most`, which the quantity cannot exceed, nor below
-        the value that was measured."""
-        value = most if self.value is None else max(most, self.value)
-        return Interval(self.value, self.low, None if self.high is None else min(self.high, value))
+        """The same of a quantity that cannot exceed `most`, whatever was measured."""
+        return self._each(lambda one: min(most, one))
 
     def from_on(self, least: float) -> Interval:
         """The same of a quantity that is not below `least`."""

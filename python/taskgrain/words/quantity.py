@@ -96,10 +96,10 @@ def percent(value: float | None, digits: int = 0) -> str:
 def percent_interval(share: Interval) -> str:
     """A share with its interval: `62 % (58 – 66)`; a bound that is not known is a question mark.
 
-    With one decimal where the whole interval would be one number.
+    With one decimal where the whole interval would be one number. Bounds that say nothing are left out.
     """
     value, low, high = share.value, share.low, share.high
-    if value is None or (low is None and high is None):
+    if value is None or _says_nothing(share):
         return percent(value)
     digits = 1 if low is not None and high is not None and high - low < 0.02 else 0
     span = " – ".join("?" if one is None else f"{100 * one:.{digits}f}" for one in (low, high))
@@ -107,9 +107,14 @@ def percent_interval(share: Interval) -> str:
 
 
 def about_percent(share: Interval) -> str:
-    """The same; without an interval `about 62 %`."""
-    rough = share.value is not None and share.low is None and share.high is None
-    return "about " * rough + percent_interval(share)
+    """The same; without an interval that says something `about 62 %`."""
+    return "about " * (share.value is not None and _says_nothing(share)) + percent_interval(share)
+
+
+def _says_nothing(share: Interval) -> bool:
+    """Whether a share may be anything from nothing to all, as it would be shown."""
+    low, high = share.ends
+    return low < 0.005 and high >= 0.995
 
 
 def counted(number: int, noun: str) -> str:

@@ -37,7 +37,7 @@ def test_a_bound_that_is_not_known_is_explained() -> None:
         )
     assert "?" not in texts[0]
     assert "(? –" in texts[1] or "– ?)" in texts[1]
-    assert "?: the measured sizes set no bound on this side of the interval." in texts[1]
+    assert "?: the runs set no bound on this side of the interval." in texts[1]
 
 
 def test_programs_get_the_same() -> None:

@@ -7,18 +7,21 @@ from __future__ import annotations
 
 import os
 import re
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
 import noisy_results
 import pytest
 
+from taskgrain.estimate.advice import verdict_of
 from taskgrain.measure.advice_words import efficiency, level, saved, sentences
 from taskgrain.measure.advise import Answer, Question, answer, choice
 from taskgrain.report import data, matrix
 from taskgrain.results import curves, ranking
 from taskgrain.results.cell import Cell
 from taskgrain.results.columns import times_the_best, to_best
+from taskgrain.words.interval import Interval
 
 STORED = Path(__file__).parents[3] / "docs/results"
 OTHERS = [Path(one) for one in os.environ.get("TASKGRAIN_TEST_RESULTS", "").split(":") if one]
@@ -69,6 +72,9 @@ def agrees(cell: Cell) -> None:
     if ratio.value is not None:
         assert cell.metg.value is not None and best.metg.value is not None
         assert cell.metg.value >= best.metg.value
+        quotient = cell.metg.value / best.metg.value
+        assert ratio.contains(quotient)
+        assert ratio.low or ratio.high or ratio.value == quotient
     if ratio.low is not None and ratio.low > 1.0 and cell.metg.value and best.metg.value:
         assert cell.metg.value > best.metg.value
 
@@ -80,6 +86,17 @@ def test_an_answer_agrees_with_itself(folder: Path) -> None:
         for work in TIMES:
             question = Question(work, workload, here[0].cores or 0)
             coherent(question, [answer(question, one.system, one) for one in here])
+        for number, work in enumerate(TIMES[::4]):
+            worse = [spoilt(one, (place + number) % 3) for place, one in enumerate(here)]
+            question = Question(work, workload, here[0].cores or 0)
+            coherent(question, [answer(question, one.system, one) for one in worse])
+
+
+def spoilt(one: curves.Curve, how: int) -> curves.Curve:
+    """A curve as it is, of runs that were mostly disturbed, or of one round."""
+    if how == 2:
+        return replace(one, points={work: Interval(share.value) for work, share in one.points.items()})
+    return replace(one, disturbed=0.9) if how == 1 else one
 
 
 def coherent(question: Question, answers: list[Answer]) -> None:
@@ -89,6 +106,7 @@ def coherent(question: Question, answers: list[Answer]) -> None:
             margin, text = each.margin, level(each)
             if margin.value is not None and found.value is not None:
                 assert (margin.value >= 1.0) == (found.value >= each.level), (one.system, text)
+            assert each.verdict == verdict_of(found, each.level), (one.system, text, found)
             if each.verdict == "yes":
                 assert margin.ends[1] >= 1.0 and (margin.value or 1.0) >= 1.0 and text.startswith("yes")
             if each.verdict == "no":
@@ -100,7 +118,10 @@ def coherent(question: Question, answers: list[Answer]) -> None:
         assert efficiency(one.efficiency)
     bounds = {one.name for one in answers if one.curve and one.curve.bound}
     for said in sentences(question, answers):
-        assert said.startswith("Nobody can choose") or not any(name in said for name in bounds), said
+        of_all = said.startswith(("Nobody can choose", "Other programs disturbed"))
+        assert of_all or not any(name in said for name in bounds), said
+        if "too short" in said:
+            assert not any(one.disturbed and f"with {one.name}:" in said for one in answers), said
     if found := choice(answers):
         assert found.best.name not in bounds and saved(found.best, found) == "best"
         for one in answers:
@@ -108,3 +129,5 @@ def coherent(question: Question, answers: list[Answer]) -> None:
                 share = found.saved[one.system]
                 assert share.value is None or 0.0 <= share.value < 1.0
                 assert one.speed <= found.best.speed
+                assert not (one.rough or found.best.rough) or (share.low, share.high) == (None, None)
+                assert not one.disturbed or share.low is None

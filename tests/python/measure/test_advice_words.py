@@ -51,9 +51,15 @@ def test_what_is_not_known_is_said_to_be() -> None:
 def test_a_disturbed_machine_is_said_first() -> None:
     one = found("slow", 30e-6)
     assert one.curve
-    first, second = said(answer(QUESTION, "slow", replace(one.curve, disturbed=0.8)))
-    assert first.startswith("Other programs disturbed up to 80 % of the runs")
-    assert second.startswith("It is not known whether they reach 50 % with slow")
+    slow = answer(QUESTION, "slow", replace(one.curve, disturbed=0.8))
+    first, second = said(slow)
+    assert first.startswith("Other programs disturbed up to 80 % of the runs, so that systems may be more")
+    assert second == "It is not known whether they reach 50 % with slow: 40 % (40 – ?)."
+    first, choice, *others = said(slow, found("late", 30e-6), found("good", 3e-6))
+    assert first.startswith("Other programs disturbed up to 80 % of the runs of slow, so that it may")
+    assert choice.endswith("saves this share of your time: late 54.0 % (53.3 – 54.6)."), "slow may take less"
+    assert [one for one in others if "too short" in one and "late" in one]
+    assert not any("too short" in one and "slow" in one for one in others)
 
 
 def test_what_the_graph_allows_at_most_is_said_before_any_system() -> None:
@@ -96,7 +102,7 @@ def test_nobody_is_told_to_choose_a_bound() -> None:
 def test_one_round_is_an_answer() -> None:
     mpi, tbb = (once(found(name, overhead)) for name, overhead in (("mpi", 1e-6), ("tbb", 5e-6)))
     choice, rough, more = said(mpi, replace(tbb, measured_now=True))
-    assert choice == "mpi seems to take the least time of 2 systems; more rounds tell how sure that is."
+    assert choice == "mpi seems to take the least time of 2 systems, but that is not sure."
     assert rough.startswith("Tasks of 20 µs reach about 95 % with mpi and about 80 % with tbb, by one round")
     assert more.endswith("A larger --budget makes this surer.")
     assert advice_words.level(tbb.levels[0]) == "about 4.0 ×"

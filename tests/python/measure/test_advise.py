@@ -133,7 +133,7 @@ def test_verdicts_of_one_efficiency_are_those_of_the_answer() -> None:
     for disturbed in (0.0, 0.9):
         one = replace(curve(), disturbed=disturbed)
         found = advise.answer(QUESTION, "mpi", one)
-        assert advise.verdicts(one, found.efficiency) == tuple(level.verdict for level in found.levels)
+        assert advise.verdicts(found.efficiency) == tuple(level.verdict for level in found.levels)
 
 
 def system(efficiency: float) -> SimulatedSystem:

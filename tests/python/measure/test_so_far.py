@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from killable_study import lines
 from simulated_world import World, measure
 
 from taskgrain.measure import advise
-from taskgrain.measure.advice_words import sentences
+from taskgrain.measure.advice_words import efficiency, sentences
 from taskgrain.results import curves
 from taskgrain.study.settings import Settings
 
@@ -55,3 +56,20 @@ def test_the_time_that_was_asked_about_comes_first_and_bounds_come_last(tmp_path
     assert len({line["iterations"] for line in runs}) == len(advise.task_times(WORK))
     systems = [line["cell"].partition("/")[0] for line in first]
     assert systems == ["slow", "fast"] * 6
+
+
+def test_on_the_way_it_says_what_the_answer_says(tmp_path: Path) -> None:
+    """Tasks came out longer than was asked for, and those of the bound did more than the reference."""
+    world = World()
+    world.bounds, world.overheads["fast"] = {"fast"}, -1e-6
+    measured(tmp_path / "quick", world, 0.15)
+    (quick,) = world.notes
+    assert quick.startswith("after 1 round, tasks of 20 µs reach about 80 % with slow, about 100 % with fast")
+    world = World()
+    world.slowdown = lambda now: 1.0 if now < 0.05 else 1.6
+    measured(tmp_path / "late", world, 1.0)
+    (late,) = world.notes
+    assert ", ≤ 80 %, that of 32 µs, with slow; " in late
+    first = next(one for one in curves.read(tmp_path / "late") if one.system == "slow")
+    alone = replace(first, points={work: one for work, one in first.points.items() if work > WORK})
+    assert "≤ 80 %, that of 32 µs" in efficiency(advise.at(alone, WORK))

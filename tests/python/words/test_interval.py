@@ -36,6 +36,11 @@ def test_a_bound_that_is_missing_is_infinitely_far_away() -> None:
         _ = least.number
 
 
+def test_what_cannot_exceed_something_does_not() -> None:
+    assert Interval(1.02, 0.9, 1.2).up_to(1.0) == Interval(1.0, 0.9, 1.0)
+    assert Interval(low=1.1).up_to(1.0) == Interval(low=1.0)
+
+
 def test_what_may_be_wrong_by_a_factor_reaches_so_much_further() -> None:
     one = Interval(3.0, 2.0, 4.0)
     assert one.within(2.0) == Interval(3.0, 1.0, 8.0)

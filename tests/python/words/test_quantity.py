@@ -77,6 +77,9 @@ def test_ratio_interval(value: float | None, low: float | None, high: float | No
         (0.987, 0.984, 0.99, "98.7 % (98.4 – 99.0)"),
         (0.62, None, 0.66, "62 % (? – 66)"),
         (0.62, None, None, "62 %"),
+        (0.15, 0.004, 0.996, "15 %"),
+        (0.15, None, 1.0, "15 %"),
+        (0.15, 0.01, 1.0, "15 % (1 – 100)"),
         (None, None, None, "–"),
     ],
 )

@@ -10,19 +10,19 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import ClassVar, Literal
 
 from numpy.typing import ArrayLike
 
+from taskgrain.estimate.efficiency import Curve
 from taskgrain.estimate.metg import Metg
 from taskgrain.estimate.reference import peak_beside
 from taskgrain.estimate.sample import Sample
 from taskgrain.study.settings import Settings
 from taskgrain.study.study import Study
 from taskgrain.words.errors import UsageError
-from taskgrain.words.interval import Interval
 from taskgrain.words.warnings import Notice
 
 Phase = Literal["bracket", "measure", "start", "longer", "floor", "sweep"]
@@ -171,10 +171,10 @@ class Experiment(ABC):
         use."""
         return []
 
-    def efficiencies_so_far(self) -> Mapping[float, Interval]:
-        """The efficiency of each task time that was asked for, as far as it was measured; none if no task
+    def efficiencies_so_far(self) -> Curve:
+        """The points at the task times that were asked for, as far as they were measured; none if no task
         time was asked for."""
-        return {}
+        return ()
 
     def next_round(self) -> list[Request]:
         """Returns the runs that the present round still lacks, in order; none once `done`."""

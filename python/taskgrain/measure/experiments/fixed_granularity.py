@@ -9,7 +9,7 @@ the same iterations.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from numpy.typing import ArrayLike
@@ -23,7 +23,6 @@ from taskgrain.measure.experiments.experiment import CellSettings, Request
 from taskgrain.measure.experiments.rounds import Rounds
 from taskgrain.study.study import Study
 from taskgrain.words.errors import UsageError
-from taskgrain.words.interval import Interval
 from taskgrain.words.warnings import notice
 
 _LOOKS = 4
@@ -99,16 +98,15 @@ class FixedGranularity(Rounds):
         """Tells whether efficiencies that are known to the precision need no more rounds."""
         return True
 
-    def efficiencies_so_far(self) -> Mapping[float, Interval]:
+    def efficiencies_so_far(self) -> Curve:
         if self._preparing or not self._round:
-            return {}
-        found = self._efficiencies(self.settings.search_resamples)
+            return ()
+        found = self._at_asked(self._efficiencies(self.settings.search_resamples))
         # Of several rounds it has no interval where they were mostly start and end.
-        return {
-            self.asked[one.iterations]: one.efficiency
-            for one in found
-            if self._round == 1 or one.efficiency.known
-        }
+        return tuple(one for one in found if self._round == 1 or one.efficiency.known)
+
+    def _at_asked(self, found: Curve) -> Curve:
+        return tuple(replace(one, asked=self.asked[one.iterations]) for one in found)
 
     def _efficiencies(self, resamples: int) -> Curve:
         s = self.settings
@@ -136,6 +134,6 @@ class FixedGranularity(Rounds):
             peak_rate=found.peak_rate,
             best_rate=found.best_rate,
             start=found.start,
-            curve=tuple(replace(one, asked=self.asked[one.iterations]) for one in points),
+            curve=self._at_asked(points),
             warnings=(*said, *([] if self._precise else self._too_few(out_of_budget))),
         )

@@ -99,7 +99,7 @@ def _asked(results: Results) -> Iterator[_Asked]:
                             "efficiency": short(point.efficiency),
                             "low": short(point.efficiency_low),
                             "high": short(point.efficiency_high),
-                            "reached": quantity.percent_interval(point.share),
+                            "reached": quantity.about_percent(point.share),
                         }
                 rows[number] = [row]
             yield _Asked(sweep, seconds, rows)
