@@ -107,7 +107,9 @@ def test_a_build_that_fails_ends_the_other(tmp_path: Path) -> None:
     )
     (cell,) = measured(tmp_path / "r", (old, new))
     assert (cell.verdict, cell.failed, cell.regression) == ("not comparable", True, True)
-    assert "crash" in cell.why
+    assert cell.why == f"failed in {new} (crash)"
+    (turned,) = measured(tmp_path / "turned", (new, old))
+    assert (turned.why, turned.failed) == (f"failed in {new} (crash)", False), "not that the other has no run"
 
 
 def test_folders_with_different_names_are_builds_of_a_system_that_is_named(tmp_path: Path) -> None:

@@ -227,12 +227,10 @@ class _Pair:
         groups = [] if matched else _groups(contender, baseline, every, across_hosts)
         failed = any(map(_failed, contender)) and not any(map(_failed, baseline))
         simulated = all(one.cell.simulated for one in (*contender, *baseline))
+        sides = (contender, labels[0]), (baseline, labels[1])
         far = "" if simulated else too_far_apart(contender, baseline, groups)
-        why = (
-            _ends(contender, labels[0])
-            or _ends(baseline, labels[1])
-            or _incomparable(contender, baseline, matched, across_hosts)
-        )
+        numberless = filter(None, (of(*one) for of in (_failure, _nothing) for one in sides))
+        why = next(numberless, "") or _incomparable(contender, baseline, matched, across_hosts)
         blank = Compared(
             *labels,
             contender[0].system,
@@ -367,12 +365,21 @@ def _usual(measurements: Measurements) -> Scatter:
     return USUAL if several else USUAL_OF_ONE
 
 
-def _ends(measurements: Measurements, label: str) -> str:
-    """Why a side has no number at all."""
-    for one in measurements:
-        if _failed(one):
-            return f"failed in {label} ({one.cell.error})"
-    return "" if any(one.samples for one in measurements) else f"not measured in {label}"
+def _failure(measurements: Measurements, label: str) -> str:
+    """How a side failed. It comes before all else, as it may be why the other side has nothing."""
+    return next((f"failed in {label} ({one.cell.error})" for one in measurements if _failed(one)), "")
+
+
+def _nothing(measurements: Measurements, label: str) -> str:
+    """Why no run of a side counts."""
+    if any(one.samples for one in measurements):
+        return ""
+    cells = [one.cell for one in measurements]
+    problem = next((line.message for cell in cells for line in reversed(cell.problems) if line.message), "")
+    ending = next((cell.ending.shown for cell in cells if cell.runs or cell.ending.final), "")
+    if not problem and not ending:
+        return f"not measured in {label}"
+    return f"tried in {label}, but no run counts ({problem or ending})"
 
 
 def _matched(contender: Measurements, baseline: Measurements) -> list[tuple[Measurement, Measurement]]:

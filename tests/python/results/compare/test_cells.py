@@ -300,6 +300,22 @@ def test_a_side_that_failed_is_a_regression(tmp_path: Path) -> None:
     assert (turned.verdict, turned.regression) == ("not comparable", False)
 
 
+@pytest.mark.parametrize(
+    ("last", "why"),
+    [
+        ([], "not measured in {}"),
+        ([{"kind": "crash", "message": "it was killed"}], "tried in {}, but no run counts (it was killed)"),
+        ([{"kind": "metg", "ending": "budget"}], "tried in {}, but no run counts (out of time)"),
+    ],
+)
+def test_a_side_that_was_tried_was_measured(tmp_path: Path, last: list[made.Line], why: str) -> None:
+    lines = [made.session("11111111", 0.0, dict.fromkeys("ab", OLD)), made.cell("a", "stencil_1d", 0.0)]
+    lines += [*made.runs("a", "stencil_1d", 1e-7), made.cell("b", "stencil_1d", 0.0)]
+    folder = made.write(tmp_path / "r", lines + [{"cell": "b/stencil_1d/width=4"} | one for one in last])
+    for order in ("ab", "ba"):
+        assert only(compared(folder, systems=[*order])).why == why.format(f"{folder}@b")
+
+
 def test_a_metg_beyond_all_sizes_has_one_bound(tmp_path: Path) -> None:
     known = {"kind": "metg", "ending": "precise", "metg": 2e-7, "low": 1.9e-7, "high": 2.1e-7, "rounds": 10}
     never = {"kind": "metg", "ending": "never_reached", "metg": None, "low": 1.0, "high": None, "rounds": 10}
