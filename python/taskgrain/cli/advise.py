@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from taskgrain.cli.notes import note
 from taskgrain.cli.options import (
     Env,
     GraphOptions,
@@ -148,8 +148,8 @@ def advise(
         print_json(as_dict(question, ordered, titles) | {"notes": notes, "interrupted": bool(interrupted)})
     else:
         show(printer(), question, ordered)
-        for note in notes:
-            sys.stderr.write(f"taskgrain: {note}\n")
+        for one in notes:
+            note(one)
     if interrupted:
         raise Interrupted(interrupted)
     if not any(one.curve and one.efficiency.how != "unknown" for one in ordered):

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from taskgrain.cli.gate import Gate
+from taskgrain.cli.notes import note
 from taskgrain.cli.options import (
     AcrossHosts,
     Env,
@@ -212,7 +213,7 @@ def _again(found: Comparison, measured: Measured, parts: list[Part]) -> tuple[Co
 
 
 def _say(cells: int) -> None:
-    sys.stderr.write(f"taskgrain: slower or failed: {quantity.counted(cells, 'cell')}; measuring again\n")
+    note(f"slower or failed: {quantity.counted(cells, 'cell')}; measuring again")
 
 
 def _of_folders(words: list[str], names: list[str], question: Question) -> tuple[Comparison, list[Side]]:
@@ -226,9 +227,8 @@ def _of_folders(words: list[str], names: list[str], question: Question) -> tuple
         """Opens a folder, and says what is odd about it, also where nothing is left to be compared."""
         found = opened(folder, session)
         for warning in found.warnings:
-            line = f"taskgrain: {folder}: {warning}\n"
-            if line not in said:
-                sys.stderr.write(line)
+            if (line := f"{folder}: {warning}") not in said:
+                note(line)
             said.add(line)
         return found
 
@@ -271,9 +271,9 @@ def _side_by_side(
             own, graph.workload, settings, graph.cores, folder, question, quiet=quiet, kept=kept
         )
         for failure in measured.failures:
-            sys.stderr.write(f"taskgrain: {failure.text()}\n")
+            note(f"{failure.text()}")
         for group in grouped((cell.name, one) for cell in measured.cells for one in cell.warnings):
-            sys.stderr.write(f"taskgrain: {group.cells[0]}: {group.text}\n")
+            note(f"{group.cells[0]}: {group.text}")
         return two_builds.compared(own, folder, places, question), measured
 
     return once

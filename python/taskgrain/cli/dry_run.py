@@ -20,7 +20,7 @@ def show_plan(plan: Plan, as_json: bool) -> None:
     out = printer()
     out.table(["cell", "about"], [[one["cell"], _about(one)] for one in plan["cells"]])
     for name, command in plan["commands"].items():
-        out.text(f"{name}: TASKGRAIN_CORES={','.join(map(str, plan['cores']))} {shlex.join(command)}")
+        out.whole(f"{name}: TASKGRAIN_CORES={','.join(map(str, plan['cores']))} {shlex.join(command)}")
     if plan["seconds"] is not None:
         cells, time = counted(len(plan["cells"]), "cell"), duration(plan["seconds"])
         out.text(f"{cells}, about {time} on a quiet machine{_limit(plan)}")

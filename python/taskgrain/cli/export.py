@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from taskgrain.cli.notes import note
 from taskgrain.cli.options import Text
 
 
@@ -39,4 +39,4 @@ def export(
     from taskgrain.results.export import write
 
     for warning in write(folder, table, kind, output):
-        sys.stderr.write(f"taskgrain: {folder}: {warning}\n")
+        note(f"{folder}: {warning}")

@@ -37,7 +37,7 @@ def show(out: Printer, outcomes: Sequence[Mapping[str, Any]]) -> None:
             when = "" if one["error"] == "unsupported" else ", without any fault"
             out.text(f"{one['system']}{when}: {one['error']}: {shortened(one['message'])}", "red")
             if one["log"]:
-                out.text(one["log"])
+                out.whole(one["log"])
         if one["busy"] > BUSY_SHARE:
             out.text(f"{one['system']}: {notice('run_disturbed', share=one['busy']).text}", "yellow")
         if missed := one["runs"] - one["struck"]:

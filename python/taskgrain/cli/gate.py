@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import typer
 
+from taskgrain.cli.notes import note
 from taskgrain.words.errors import EXIT_FAILED
 from taskgrain.words.quantity import counted
 
@@ -33,11 +34,11 @@ class Gate:
         ]
         failed = [f"--fail-on-{one}: {said}" for one, number, said in found if getattr(self, one) and number]
         for said in failed:
-            sys.stderr.write(f"taskgrain: {said}\n")
+            note(said)
         if failed:
             raise typer.Exit(EXIT_FAILED)
         if not self.regression:
             return
         unseen = [f"{said} (--fail-on-{one} fails)" for one, number, said in found[2:] if number]
         if unseen:
-            sys.stderr.write(f"taskgrain: --fail-on-regression: none is shown, but {' and '.join(unseen)}\n")
+            note(f"--fail-on-regression: none is shown, but {' and '.join(unseen)}")

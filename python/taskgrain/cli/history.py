@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from taskgrain.cli.gate import Gate
+from taskgrain.cli.notes import note
 from taskgrain.cli.options import AcrossHosts, FailOnMissing, FailOnUndecided, Json, Margin, Text, split_names
 from taskgrain.machine.commit import commit
 from taskgrain.words import numbers, quantity
@@ -133,7 +133,7 @@ def history(
         _add(store, add, label, time)
     stored = stores.read(store)
     for warning in stored.warnings():
-        sys.stderr.write(f"taskgrain: {store}: {warning}\n")
+        note(f"{store}: {warning}")
     begin = _when("--since", since, stored.logs, first=True)
     end = _when("--known", known, stored.logs, first=False)
     every = series(one for one in stored.logs if begin is None or one.time >= begin)
@@ -191,13 +191,13 @@ def _add(store: Path, folders: list[Path], label: str | None, time: str | None) 
         log, warnings = measured(folder, name, at)
         found.append(log)
         for warning in warnings:
-            sys.stderr.write(f"taskgrain: {folder}: {warning}\n")
+            note(f"{folder}: {warning}")
     added, known = stores.add(store, found)
     for one in added:
         cells = quantity.counted(len(one.measurements), "cell")
-        sys.stderr.write(f"taskgrain: {store}: added {one.label}, {cells}\n")
+        note(f"{store}: added {one.label}, {cells}")
     for one in known:
-        sys.stderr.write(f"taskgrain: {store}: has this session already, as {one.label}; not added again\n")
+        note(f"{store}: has this session already, as {one.label}; not added again")
 
 
 def _time(option: str, text: str) -> float:

@@ -12,6 +12,7 @@ import typer
 from typer.exceptions import TyperException
 
 from taskgrain.cli.app import app
+from taskgrain.cli.notes import note
 from taskgrain.words.errors import EXIT_FAILED, EXIT_INPUT, EXIT_INTERRUPTED, TaskgrainError, reason
 from taskgrain.words.interrupts import ignore
 
@@ -19,7 +20,7 @@ from taskgrain.words.interrupts import ignore
 def _end(text: str, code: int, words: Sequence[str]) -> NoReturn:
     """One line for people; with `--json` a document for programs, too."""
     line = " ".join(text.split())
-    sys.stderr.write(f"taskgrain: {line}\n")
+    note(line)
     if "--json" in words and sys.stdout is not None:
         from taskgrain.cli.printer import print_error  # slow to load
 

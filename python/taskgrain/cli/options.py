@@ -14,7 +14,6 @@ from __future__ import annotations
 import functools
 import inspect
 import os
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,6 +22,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from taskgrain.cli import complete
+from taskgrain.cli.notes import note
 from taskgrain.drive.environment import by_family, withheld
 from taskgrain.machine.topology import choose_cores
 from taskgrain.study import variables
@@ -141,7 +141,7 @@ class GraphOptions:
 def _warn(ignored: Sequence[str], what: str) -> None:
     if ignored:
         options, them = ", ".join(map(flag, ignored)), "it" if len(ignored) == 1 else "them"
-        sys.stderr.write(f"taskgrain: warning: {options}: {what} does not use {them}\n")
+        note(f"warning: {options}: {what} does not use {them}")
 
 
 def graph_options(
@@ -341,11 +341,11 @@ def equipped(systems: Sequence[System], env: Sequence[str] | None, quiet: bool =
     lacking = {name for one in systems for name in withheld(os.environ, one.withholds)} - given.keys()
     if lacking and not quiet:
         text = notice("variables_withheld", names=by_family(lacking)).text
-        sys.stderr.write(f"taskgrain: note: {text}\n")
+        note(f"note: {text}")
     for one in systems:
         if one.ignores_launcher:
             said = f"the command of {one.name} begins with {one.command[0]}, which stays"
-            sys.stderr.write(f"taskgrain: warning: launcher {one.launcher}: {said}\n")
+            note(f"warning: launcher {one.launcher}: {said}")
     return [one.with_variables(given) for one in systems]
 
 

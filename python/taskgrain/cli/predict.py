@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from taskgrain.cli.notes import note
 from taskgrain.cli.options import Json, Text, split_names
 from taskgrain.words import numbers, quantity
 from taskgrain.words.endings import Ending
@@ -83,7 +83,7 @@ def predict(
     cells += _simulated(cells, simulate) if simulate else []
     said = [] if as_json else grouped((cell.name, one) for cell in cells for one in cell.warnings)
     for group in said:
-        sys.stderr.write(f"taskgrain: {', '.join(group.cells)}: {group.text}\n")
+        note(f"{', '.join(group.cells)}: {group.text}")
     systems = dict.fromkeys(cell.system for cell in cells)
     programs = [_predicted([one for one in cells if one.system == name], total, number) for name in systems]
     counts = given or _doubled(programs)
@@ -140,10 +140,7 @@ def _of_one_kind(cells: list[Cell]) -> list[Cell]:
     """Those that were measured; all of them if all are simulated. Says which are left out."""
     measured = [cell for cell in cells if not cell.simulated]
     if measured and (names := ", ".join(dict.fromkeys(cell.system for cell in cells if cell.simulated))):
-        sys.stderr.write(
-            f"taskgrain: {names}: left out, as simulated and not measured like the others; "
-            "ask for it by --system\n"
-        )
+        note(f"{names}: left out, as simulated and not measured like the others; ask for it by --system")
     return measured or cells
 
 
@@ -164,13 +161,13 @@ def _scaling(cells: list[Cell], given: object) -> list[Cell]:
     if alone and all(cell.system in alone for cell in cells):
         raise UsageError(said)
     if alone:
-        sys.stderr.write(f"taskgrain: {said}\n")
+        note(said)
     return [cell for cell in cells if cell.system not in alone]
 
 
 def _warn(results: Results) -> None:
     for warning in results.warnings:
-        sys.stderr.write(f"taskgrain: {results.folder}: {warning}\n")
+        note(f"{results.folder}: {warning}")
 
 
 def _simulated(measured: Sequence[Cell], folder: Path) -> list[Cell]:
@@ -227,9 +224,9 @@ def _simulated(measured: Sequence[Cell], folder: Path) -> list[Cell]:
         own = [cell for one, cell in found if one.system == name]
         first, *others = sorted({cell.system for cell in own})
         if others:
-            sys.stderr.write(
-                f"taskgrain: {folder}: {name} is predicted from {first}, and not from {', '.join(others)}: "
-                "that needs a folder without the other\n"
+            note(
+                f"{folder}: {name} is predicted from {first}, and not from {', '.join(others)}: "
+                "that needs a folder without the other"
             )
         for cell in own:
             if cell.system == first:

@@ -46,7 +46,7 @@ def presets(
         out.text(one.title, "bold")
         for line in textwrap.wrap(one.text, min(out.width, _WIDTH)):
             out.text(line)
-        out.text(f"--like {one.name} is the same as {options(one.fields)}")
+        out.whole(f"--like {one.name} is the same as {options(one.fields)}")
 
 
 def as_dict(one: known.Preset) -> dict[str, Any]:

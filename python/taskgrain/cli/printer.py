@@ -13,7 +13,7 @@ from rich import table as rich
 from rich.console import Console
 from rich.text import Text
 
-from taskgrain.words.breaks import NAME, NUMBER, folded, parts
+from taskgrain.words.breaks import NAME, NUMBER, SENTENCE, folded, parts
 from taskgrain.words.finite import finite
 from taskgrain.words.table import Table
 
@@ -40,8 +40,13 @@ class Printer:
         """Of the terminal, in characters."""
         return self._width
 
-    def text(self, line: str, style: str = "") -> None:
-        """A line, unchanged but for its characters."""
+    def text(self, said: str, style: str = "") -> None:
+        """Sentences, which go on in a new line where a word has no room."""
+        lines = (folded(line, self._console.width, SENTENCE) for line in self._known(said).split("\n"))
+        self.whole("\n".join(lines), style)
+
+    def whole(self, line: str, style: str = "") -> None:
+        """A line that may be copied, such as a path or a command, unchanged but for its characters."""
         self._console.print(Text(self._known(line), style), soft_wrap=True, highlight=False)
 
     def _known(self, text: str) -> str:

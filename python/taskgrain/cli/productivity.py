@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from taskgrain.cli.notes import note
 from taskgrain.cli.options import Formats, Json, Names, Systems, Text, figure_formats, split_names
 from taskgrain.words.errors import InputError, UsageError
 
@@ -80,7 +81,7 @@ def productivity(
     for table in tables:
         out.show(table)
     for one in drawn:
-        out.text(str(one))
+        out.whole(str(one))
 
 
 def _chosen(known: Mapping[str, System], names: list[str] | None, measured: bool) -> list[System]:
@@ -121,7 +122,7 @@ def _measured(
         strangers = [name for name in results.systems if name not in known]
         warnings = [*results.warnings, *(f"{name}: no system of this name is here" for name in strangers)]
         for warning in warnings:
-            sys.stderr.write(f"taskgrain: {folder}: {warning}\n")
+            note(f"{folder}: {warning}")
         for name, rows in by_workload(results.cells, counts).items():
             found[name if name not in found else f"{name} ({folder})"] = rows
     if workload is None:

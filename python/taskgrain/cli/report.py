@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from taskgrain.cli.notes import note
 from taskgrain.cli.options import Formats, Json, Text, figure_formats
 from taskgrain.words import numbers, quantity
 from taskgrain.words.errors import InputError
@@ -73,18 +73,19 @@ def report(
     changes: dict[str, Comparison] = {}
     for baseline in words[:-1]:
         changes[baseline], odd = since(baseline, folder)
-        sys.stderr.writelines(f"taskgrain: {said}\n" for said in odd)
+        for said in odd:
+            note(said)
     target = write(results, output, changes, seconds)
     drawn = save(results, figures, kinds) if figures else []
     for warning in results.warnings:
-        sys.stderr.write(f"taskgrain: {folder}: {warning}\n")
+        note(f"{folder}: {warning}")
     if as_json:
         made: dict[str, Any] = {"report": str(target), "figures": [str(one) for one in drawn]}
         made |= report_table.as_json(results, seconds)
         print_json(made | {"changes": {one: compare_table.as_json(found) for one, found in changes.items()}})
         return
     out = printer()
-    out.text(str(target))
+    out.whole(str(target))
     if drawn:
         out.text(f"{figures}: {quantity.counted(len(drawn), 'figure')}")
     if show:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from taskgrain.cli.notes import note
 from taskgrain.cli.options import (
     DryRun,
     Env,
@@ -110,7 +111,7 @@ def run(
         single.ReferenceRuns(graph.cores, wanted.isa, there) as reference,
     ):
         for one in differences(call.facts_of(there, machine.of_host(machine.facts()))):
-            sys.stderr.write(f"taskgrain: note: {one}\n")
+            note(f"note: {one}")
         with contextlib.closing(progress.reporter(not sys.stderr.isatty())) as reporter:
             for number, system in enumerate(chosen):
                 seconds = time.monotonic() - begin
@@ -179,7 +180,7 @@ def _show(out: Printer, outcomes: Sequence[dict[str, Any]]) -> None:
         if "error" in one:
             out.text(f"{one['error']}: {one['message']}", "red")
             if one["log"]:
-                out.text(one["log"])
+                out.whole(one["log"])
             continue
         out.text("  " + "  ".join(quantity.seconds(value) for value in one["seconds"]))
         out.text(f"  median      {quantity.seconds(one['median_seconds'])}")

@@ -13,6 +13,8 @@ from rich.progress import BarColumn, TaskID, TextColumn
 from rich.progress import Progress as Bars
 from rich.table import Column
 
+from taskgrain.words.breaks import SENTENCE, folded
+
 _DRAW_SECONDS = 0.2
 _LINE_SECONDS = 10.0
 _BAR_WIDTH = 12
@@ -119,6 +121,7 @@ class Bar(Reporter):
         self._bar.update(self._task, completed=progress.share, description=str(progress), refresh=True)
 
     def note(self, text: str) -> None:
+        text = folded(text, self._console.width, SENTENCE)
         self._console.print(text, markup=False, highlight=False, soft_wrap=True)
 
     def close(self) -> None:

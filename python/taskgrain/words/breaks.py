@@ -12,13 +12,18 @@ NUMBER = (r"(?<=, )|(?<= )(?=\()", r"(?<=[^\d ] )(?!\d)", rf"(?<= )|{_WORD}")
 """Of numbers: behind a comma and before their interval, between words, and at last between a number and its
 unit."""
 
+_NOT_COPIED = r"(?=(?:[^`]*`[^`]*`)*[^`]*$)"
+SENTENCE = (rf"(?:(?<=\S )|(?<=\S  ))(?<![–≥≤≈] )(?![ –%×]|(?<=\d )[nµum]?s\b){_NOT_COPIED}",)
+"""Of sentences: between words, but neither inside of a number with its unit and its interval, nor of what is
+to be copied, which stands between backquotes."""
+
 
 def parts(text: str, places: Sequence[str]) -> list[str]:
     """What stays whole if a text may break at all these places."""
     return [part for part in re.split("|".join(places), text) if part] if places else [text]
 
 
-def folded(text: str, room: int, places: Sequence[str]) -> str:
+def folded(text: str, room: float, places: Sequence[str]) -> str:
     """The text in lines of so many characters. It breaks at the first kind of places, and a part that is
     longer at the next; one that has none is left as it is."""
     if len(text) <= room or not places:

@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import io
 import json
+from collections.abc import Callable
 
+import compared_cells
+import noisy_results
 import pytest
+from advice_answers import QUESTION, found
+from command_line import on_terminal
 from rich.console import Console
 
+from taskgrain.cli import advice_table, compare_table, measuring
 from taskgrain.cli.printer import Printer, print_json, printer
+from taskgrain.report import data
+from taskgrain.results.cell import Cell
 from taskgrain.words.breaks import NAME, parts
 
 
@@ -29,9 +37,48 @@ class Terminal:
 def test_a_line_is_neither_wrapped_nor_marked_up() -> None:
     terminal = Terminal(width=20)
     line = "[bold]not bold[/bold] :smile: " + "long " * 10 + "{x}"
-    terminal.printer.text(line, "red")
+    terminal.printer.whole(line, "red")
     assert terminal.shown == line + "\n"
     assert terminal.printer.width == 20
+
+
+def test_a_sentence_goes_on_between_words() -> None:
+    terminal = Terminal(width=24)
+    terminal.printer.text(
+        "  rate        82 % (80 – 84) of 1.5 µs;\n`taskgrain report a` shows /a/long/path/of/words."
+    )
+    assert terminal.shown.splitlines() == [
+        "  rate        82 %",
+        "(80 – 84) of 1.5 µs;",
+        "`taskgrain report a`",
+        "shows",
+        "/a/long/path/of/words.",
+    ]
+
+
+@pytest.fixture(scope="module")
+def noisy(tmp_path_factory: pytest.TempPathFactory) -> list[Cell]:
+    return list(data.read(noisy_results.folder(tmp_path_factory.mktemp("r") / "noisy")).cells)
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_no_answer_breaks_a_word_or_a_command(noisy: list[Cell], width: int) -> None:
+    pair = compared_cells.comparison(compared_cells.cell(), compared_cells.LONG)
+    answers = [found(name, 3e-6) for name in ("mpi", "taskgrain_graph")]
+    shows: list[Callable[[Printer], object]] = [
+        lambda out: advice_table.show(out, QUESTION, answers),
+        lambda out: measuring.show_metg(out, noisy, 0.5),
+        lambda out: measuring.show_warnings(out, noisy),
+        lambda out: compare_table.show(out, pair),
+        lambda out: out.text("tell `taskgrain report a/b` more " * 9),
+    ]
+    for show in shows:
+        narrow, wide = (on_terminal(show, one).split("\n") for one in (width, 10_000))
+        assert {word for line in narrow if not line.startswith(" ") for word in line.split()} <= {
+            part for line in wide for word in line.split() for part in (word, *parts(word, NAME))
+        }
+        assert all(line.count("`") % 2 == 0 for line in narrow)
+        assert max(map(len, narrow)) <= width
 
 
 def test_an_ascii_terminal_gets_ascii() -> None:
