@@ -143,8 +143,9 @@ class Field:
                 return found | {"enum": list(self.choices)}
         number: dict[str, Any] = {"type": "integer" if self.type in ("integer", "bytes") else "number"}
         number["exclusiveMinimum" if self.above else "minimum"] = self.low
-        if self.high < math.inf:
-            number["exclusiveMaximum" if self.below else "maximum"] = self.high
+        high = numbers.LONGEST if self.type == "seconds" else self.high
+        if high < math.inf:
+            number["exclusiveMaximum" if self.below else "maximum"] = high
         return found | {"anyOf": [number, {"type": "string", "pattern": _TEXTS[self.type]}]}
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from decimal import Decimal, InvalidOperation
 
 from taskgrain import _core
@@ -18,6 +18,8 @@ from taskgrain.words.errors import InputError
 
 LARGEST = 2**63 - 1
 """The largest integer of the driver protocol."""
+LONGEST = 365 * 86400.0
+"""The longest time, in seconds, that anybody waits for a task or for a command."""
 
 _UNITS = {"ns": "1e-9", "us": "1e-6", "µs": "1e-6", "μs": "1e-6", "ms": "1e-3", "s": "1"}
 _UNITS |= {"min": "60", "m": "60", "h": "3600", "d": "86400"}
@@ -30,10 +32,32 @@ CLOCK = r"(?:[0-9]+-[0-9]+(?::[0-5]?[0-9]){0,2}|[0-9]+(?::[0-5]?[0-9]){1,2})"
 _LONGEST = 40  # no number that fits is longer, and Decimal("1e999999999") must not be made an int
 
 
+def _written(bound: float) -> str:
+    """A bound as people write it: `1000000`, `2^40`, `0.05`, `1e15`."""
+    if not math.isfinite(bound) or bound != int(bound):
+        return f"{bound:g}"
+    whole, short = int(bound), f"{bound:g}".replace("e+", "e")
+    if whole >= 1 << 20 and whole.bit_count() == 1:
+        return f"2^{whole.bit_length() - 1}"
+    return short if whole >= 10**9 and float(short) == whole else str(whole)
+
+
+def _time_written(bound: float) -> str:
+    """A time as people write it: `120s`, `365d`."""
+    days = bound / 86400.0
+    return f"{days:g}d" if days and days == int(days) else f"{_written(bound)}{'s' if bound else ''}"
+
+
 def _range(
-    low: float, high: float, what: str, *, above: bool = False, below: bool = False, unit: str = ""
+    low: float,
+    high: float,
+    what: str,
+    *,
+    above: bool = False,
+    below: bool = False,
+    written: Callable[[float], str] = _written,
 ) -> str:
-    least, most = (f"{one:g}{unit if one else ''}" for one in (low, high))
+    least, most = written(low), written(high)
     bound = f"above {least}" if above else f"at least {least}"
     if below:
         return f"{what} {bound} and below {most}"
@@ -133,8 +157,9 @@ def is_duration(value: object) -> bool:
 def duration(value: object, field: str) -> float:
     """The time of a task, in seconds: text with a unit, such as `20us`, `1.5ms`, `500 ns`, `2s`; above 0."""
     found = _time(value) if is_duration(value) else None
-    if not found:
-        raise InputError(field, value, "a time above 0 with its unit, such as 500ns, 20us, 1.5ms, 2s")
+    if not found or found > LONGEST:
+        such = "such as 500ns, 20us, 1.5ms, 2s"
+        raise InputError(field, value, f"a time above 0 to {_time_written(LONGEST)} with its unit, {such}")
     return found
 
 
@@ -154,7 +179,7 @@ def seconds(
     field: str,
     *,
     low: float = 0.0,
-    high: float = math.inf,
+    high: float = LONGEST,
     above: bool = True,
     with_unit: bool = False,
 ) -> float:
@@ -164,7 +189,7 @@ def seconds(
     try:
         return real(value if bare else found, field, low=low, high=high, above=above)
     except InputError:
-        bounds = _range(low, high, "a time", above=above, unit="s")
+        bounds = _range(low, high, "a time", above=above, written=_time_written)
         such = "with its unit, such as 30m, 2h, 1d" if with_unit else "such as 90, 10m, 2h, 1d"
         raise InputError(field, value, f"{bounds}{'' if with_unit else ','} {such}, 1-00:00:00") from None
 

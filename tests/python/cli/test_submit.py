@@ -91,7 +91,7 @@ def test_studies_that_are_not_for_jobs(
     assert (done.code, done.out) == (2, "") and message in done.err
 
 
-ALLOWED = "a time at least 120s with its unit, such as 30m, 2h, 1d, 1-00:00:00"
+ALLOWED = "a time from 120s to 365d with its unit, such as 30m, 2h, 1d, 1-00:00:00"
 
 
 @pytest.mark.parametrize(

@@ -57,7 +57,7 @@ def test_what_is_read(field: Field, value: object, read: object) -> None:
         (SHARE, 1.0, "a number above 0 and below 1, such as 0.05 or 5%"),
         (SIZE, 15, _BYTES),
         (SIZE, "1KB", _BYTES),
-        (TIME, "soon", "a time at least 0, such as 90, 10m, 2h, 1d, 1-00:00:00"),
+        (TIME, "soon", "a time from 0 to 365d, such as 90, 10m, 2h, 1d, 1-00:00:00"),
         (SWITCH, 1, "true or false"),
         (FILE, 3, "text"),
         (NAME, "two\nlines", "text"),

@@ -111,7 +111,9 @@ TIMES = {
 def test_seconds(text: str, value: float) -> None:
     assert numbers.seconds(text, "x") == value
     if text.strip().isdigit() or text == "1e2":
-        with pytest.raises(InputError, match="above 0 with its unit, such as 30m, 2h, 1d, 1-00:00:00"):
+        with pytest.raises(
+            InputError, match="above 0 to 365d with its unit, such as 30m, 2h, 1d, 1-00:00:00"
+        ):
             numbers.seconds(text, "x", with_unit=True)
     else:
         assert numbers.seconds(text, "x", with_unit=True) == value
@@ -129,10 +131,19 @@ def test_the_clock_of_slurm(days: int, hours: int, minutes: int, seconds: int) -
 
 def test_ranges_are_named() -> None:
     for wrong in ("-1s", "0", "1w", "", "1e308h", "5%", "1:60", "1:2:3:4", "1-", "1-2-3", "h", "1h30"):
-        with pytest.raises(InputError, match=r"a time above 0, such as 90, 10m, 2h, 1d, 1-00:00:00$"):
+        with pytest.raises(InputError, match=r"a time above 0 to 365d, such as 90, 10m, 2h, 1d, 1-00:00:00$"):
             numbers.seconds(wrong, "x")
-    with pytest.raises(InputError, match=r"a time from 120s to 1e\+06s, such as"):
+    with pytest.raises(InputError, match=r"a time from 120s to 1000000s, such as"):
         numbers.seconds("60", "x", low=120, high=1e6, above=False)
+    for long in ("366d", 1e300, "1e9h"):
+        with pytest.raises(InputError, match=r"a time above 0 to 365d, such as"):
+            numbers.seconds(long, "x")
+    with pytest.raises(InputError, match=r"a time above 0 to 365d with its unit, such as 500ns"):
+        numbers.duration("1e9d", "x")
+    with pytest.raises(InputError, match=r"bytes, from 0 to 2\^40, such as"):
+        numbers.size("2T", "x", high=2**40)
+    with pytest.raises(InputError, match=r"a number above 0 to 1e15, such as"):
+        numbers.real(1e16, "x", high=1e15, above=True)
     assert numbers.seconds("0", "x", above=False) == 0.0
     with pytest.raises(InputError, match="an integer from 1 to 3"):
         numbers.integer("4", "x", low=1, high=3)
@@ -164,7 +175,9 @@ def test_durations_have_a_unit(text: str, value: float) -> None:
 
 @pytest.mark.parametrize("text", ["20", "0us", "-1us", "us", "", "1:00", "1-12", "٣us", "1.2.3us", 20, None])
 def test_bad_durations(text: object) -> None:
-    with pytest.raises(InputError, match=r"x: .* is not allowed; allowed: a time above 0 with its unit"):
+    with pytest.raises(
+        InputError, match=r"x: .* is not allowed; allowed: a time above 0 to 365d with its unit"
+    ):
         numbers.duration(text, "x")
 
 
