@@ -8,6 +8,7 @@ error.
 from __future__ import annotations
 
 import contextlib
+import errno
 import io
 import json
 import tomllib
@@ -127,12 +128,12 @@ def read(folder: Path) -> Contents:
     remarks: tuple[str, ...] = ()
     try:
         if file.exists():
-            raw = file.read_bytes()
+            raw = _bytes(file)
             if compressed.exists():
                 remarks = (f"{COMPRESSED} is there too; {RUNS} alone is read",)
         elif compressed.exists():
             file = compressed
-            raw, remarks = _decompressed(compressed.read_bytes())
+            raw, remarks = _decompressed(_bytes(compressed))
         else:
             raise UsageError(f"{file}: there is no such file; is {folder} a results folder?")
     except OSError as error:
@@ -140,10 +141,17 @@ def read(folder: Path) -> Contents:
     return contents(file, raw, remarks)
 
 
+def _bytes(file: Path) -> bytes:
+    """What a file holds. Raises `OSError`, also for a pipe or a device, which might never end."""
+    if file.exists() and not (file.is_file() or file.is_dir()):
+        raise OSError(errno.EINVAL, "it is not a plain file")
+    return file.read_bytes()
+
+
 def study(folder: Path) -> Study:
     """Reads `study.toml`; what cannot be read is empty, with a warning."""
     try:
-        text = (folder / STUDY).read_bytes().decode("utf-8", "replace")
+        text = _bytes(folder / STUDY).decode("utf-8", "replace")
     except OSError as error:
         return Study(warnings=(f"{STUDY}: cannot be read: {error.strerror}",))
     try:
@@ -155,7 +163,7 @@ def study(folder: Path) -> Study:
 def machine(folder: Path) -> tuple[Mapping[str, Any], list[str]]:
     """The table of `machine.json`, and what is odd about it: then it is empty."""
     try:
-        table = _object((folder / MACHINE).read_bytes())
+        table = _object(_bytes(folder / MACHINE))
     except OSError as error:
         return {}, [f"{MACHINE}: cannot be read: {error.strerror}; the machine is not known"]
     if table is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import json
+import os
 import resource
 import shutil
 import signal
@@ -29,6 +30,24 @@ from taskgrain.results import reader
 from taskgrain.results.lines import RunLine
 from taskgrain.results.store import Store
 from taskgrain.words.errors import OutputError, UsageError
+
+
+@pytest.mark.parametrize("name", reader.FILES)
+def test_a_pipe_is_no_file_of_results(tmp_path: Path, name: str) -> None:
+    """It might never end."""
+    measure(tmp_path / "r", World())
+    (tmp_path / "r" / name).unlink(missing_ok=True)
+    if name == reader.COMPRESSED:
+        (tmp_path / "r" / reader.RUNS).unlink()
+    os.mkfifo(tmp_path / "r" / name)
+    if name in (reader.RUNS, reader.COMPRESSED):
+        with pytest.raises(UsageError, match=f"{name}: cannot be read: it is not a plain file"):
+            reader.read(tmp_path / "r")
+    else:
+        _, odd = reader.machine(tmp_path / "r")
+        found = [*odd, *reader.study(tmp_path / "r").warnings]
+        assert [one.startswith(f"{name}: cannot be read: it is not a plain file") for one in found] == [True]
+
 
 # -- a full disk, a read-only one -------------------------------------------------------------------------
 
