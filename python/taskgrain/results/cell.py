@@ -28,6 +28,7 @@ from taskgrain.results.lines import (
     SessionLine,
 )
 from taskgrain.words.endings import Ending
+from taskgrain.words.errors import InputError
 from taskgrain.words.interval import Interval
 from taskgrain.words.warnings import Notice, read_notice
 
@@ -47,7 +48,7 @@ def marked(system: str, bound: bool, simulated: bool) -> str:
     return system + " (bound)" * bound + " (simulated)" * simulated
 
 
-@dataclass
+@dataclass(repr=False)
 class Cell:
     """One cell of one build, after the lines that it has taken."""
 
@@ -71,8 +72,12 @@ class Cell:
     """Its last line, whether it makes sense or not."""
     session: SessionLine = SessionLine()
     """That of its last line."""
-    best: Cell | None = field(default=None, compare=False, repr=False)
+    best: Cell | None = field(default=None, compare=False)
     """The best cell of its workload, once somebody has compared them."""
+
+    def __repr__(self) -> str:
+        """Its name and how it stands: the lines are thousands."""
+        return f"<Cell {self.name}: {self.ending}, {len(self.runs)} runs>"
 
     @property
     def system(self) -> str:
@@ -129,8 +134,11 @@ class Cell:
     def number(self, name: str) -> Interval:
         """A quantity of its result, with the error of its simulation.
 
-        By name: metg, work (at METG), overhead, quiet (METG on quiet cores), floor or start.
+        By name: metg, work (at METG), overhead, quiet (METG on quiet cores), floor or start. Raises
+        `InputError` for another name.
         """
+        if name not in NUMBERS:
+            raise InputError("name", name, NUMBERS)
         return self.result.number(name).within(self.simulation_error) if self.result else Interval()
 
     def ratio_to(self, other: str) -> Interval | None:

@@ -37,7 +37,7 @@ from taskgrain.results.measurements import opened
 from taskgrain.study.workload import Cell as Asked
 from taskgrain.study.workload import Workload
 from taskgrain.words.endings import Ending
-from taskgrain.words.errors import UsageError
+from taskgrain.words.errors import InputError, UsageError
 from taskgrain.words.interval import Interval
 
 STORED = Path(__file__).parents[3] / "docs/results"
@@ -241,6 +241,15 @@ def test_a_ratio_is_to_the_build_that_it_was_measured_beside(tmp_path: Path) -> 
     found = cells(reader.read(folder).shown)
     assert found[ray].ratio_to(mpi) is None
     assert found[ray].ratio_to(f"mpi@11111111/{mpi.partition('/')[2]}") is not None
+
+
+def test_a_cell_is_shown_in_a_line_and_names_its_numbers() -> None:
+    cell = stored("mpi", "fft")
+    assert repr(cell) == "<Cell mpi/fft: precise, 0 runs>"
+    with pytest.raises(
+        InputError, match="name: nonsense is not allowed; allowed: metg, work, overhead, quiet"
+    ):
+        cell.number("nonsense")
 
 
 def test_numbers_of_a_failed_cell_mean_nothing() -> None:
