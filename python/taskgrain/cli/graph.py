@@ -74,11 +74,13 @@ def _stats_table(stats: dict[str, int], nodes: int, as_json: bool) -> None:
 
         print_json(stats | {"nodes": nodes})
         return
+    from taskgrain.words import quantity
+
     tasks, dependences = stats["tasks"], stats["dependences"]
     rows = {
         "tasks": f"{tasks}",
         "dependences": f"{dependences}",
-        "a task has": f"{dependences / tasks:.3g} on average, at most {stats['most_dependences']}",
+        "a task has": f"{quantity.mean(dependences / tasks)} on average, at most {stats['most_dependences']}",
         f"local of {nodes} node{'' if nodes == 1 else 's'}": f"{stats['local']}",
         "remote": f"{stats['remote']}",
     }
@@ -113,7 +115,7 @@ def _summary(graph: GraphOptions, as_json: bool) -> None:
         told = {"ramp": shape.ramp, "period": shape.period, "whole": shape.whole, "steps": steps}
         print_json(told | vars(bound) | {"cores": cores, "best_efficiency": best})
         return
-    repeats = "the number of steps decides the shape"
+    repeats, mean = "the number of steps decides the shape", quantity.mean(bound.tasks / steps)
     if not shape.whole:
         again = "stays as it is" if shape.period == 1 else f"repeats every {shape.period} steps"
         repeats = f"after {quantity.counted(shape.ramp, 'step')} it {again}"
@@ -123,7 +125,7 @@ def _summary(graph: GraphOptions, as_json: bool) -> None:
             "steps": f"{steps}{'' if given else ', as in the shortest run of a METG'}",
             "tasks": f"{bound.tasks}",
             "critical path": quantity.counted(bound.critical_path, "task"),
-            "a step has": f"{bound.narrowest} to {bound.widest} tasks, {bound.tasks / steps:.3g} on average",
+            "a step has": f"{bound.narrowest} to {bound.widest} tasks, {mean} on average",
             "narrow steps": f"{quantity.percent(bound.narrow_steps / steps)} have fewer tasks than cores",
             "best efficiency": f"at most {quantity.percent(best)} on {quantity.counted(cores, 'core')}",
         }

@@ -164,7 +164,7 @@ def _counters(one: dict[str, Any]) -> str:
     """For each task, those of preparation and warm-up included."""
     found = one["counters"]
     tasks = one["tasks"] * (len(one["seconds"]) + one["warmup"])
-    each = ", ".join(f"{found[name] / tasks:.3g} {name.replace('_', ' ')}" for name in found)
+    each = ", ".join(f"{quantity.mean(found[name] / tasks)} {name.replace('_', ' ')}" for name in found)
     return f"{each} a task, preparation and warm-up included"
 
 

@@ -119,7 +119,6 @@ def unknown(
     option: str, name: object, systems: Mapping[str, System], others: Sequence[str] = ()
 ) -> InputError:
     """What to raise for the name of no system; `others` are allowed, too."""
-    asked = question(name, [*systems, *others])
     places = sorted(
         {str(one.folder.parent) for one in systems.values()} or {str(package_folder() / "systems")}
     )
@@ -127,7 +126,8 @@ def unknown(
         option,
         name,
         f"{', '.join(others)}{', and ' if others else ''}each system of {' and '.join(places)}. "
-        f"{asked}{' ' if asked else ''}`taskgrain systems` lists them; --systems DIR adds a system of yours",
+        "`taskgrain systems` lists them; --systems DIR adds a system of yours",
+        asked=question(name, [*systems, *others]),
     )
 
 

@@ -434,7 +434,7 @@ class Session:
             if excess := self._memory.excess(self.pids()):
                 raise DriverError("memory", f"was stopped during {op}: it {excess}")
             look = min(max(_LOOK_SECONDS, (time.thread_time() - begin) / _LOOK_SHARE), _LONGEST_LOOK)
-        raise DriverError("timeout", f"no answer to {op} within {timeout:.3g} s")
+        raise DriverError("timeout", f"no answer to {op} within {timeout:g} s")
 
     def _send(self, request: Mapping[str, object], timeout: float, time_left: Callable[[], float]) -> None:
         assert self._tree is not None

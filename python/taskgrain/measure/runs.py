@@ -24,6 +24,7 @@ from taskgrain.measure.record import CellState, Record
 from taskgrain.measure.reference import References
 from taskgrain.results.lines import CrashLine, RejectedLine, RunLine
 from taskgrain.results.samples import undisturbed
+from taskgrain.words import quantity
 from taskgrain.words.warnings import notice
 
 _MOST_ATTEMPTS = 3
@@ -213,15 +214,16 @@ class Runs:
         unit = self._record.work_units.get(state.kernel)
         if request.iterations and (result.work_unit != unit or result.work <= 0):
             raise DriverError(
-                "protocol", f"reports work of {result.work:g} {result.work_unit}, not some {unit}"
+                "protocol", f"reports work of {quantity.work(result.work, result.work_unit)}, not some {unit}"
             )
         reference = self._record.reference(state.kernel)
         rate, peak = result.work / min(result.seconds), reference.sum(axis=1).max()
         of_one = _MOST_OF_CORE if state.kernel[0] == REFERENCE else _MOST_OF_DEVICE
         most = max(of_one * reference.shape[1], _DOUBTFUL * peak)
         if rate > most:
-            known = f"the kernel alone reaches {peak:.3g} on all cores, which cannot exceed {most:.3g}"
-            raise DriverError("protocol", f"reports {rate:.3g} {unit}/s; {known}")
+            shown = [quantity.rate(one, unit or "") for one in (rate, peak, most)]
+            known = f"the kernel alone reaches {shown[1]} on all cores, which cannot exceed {shown[2]}"
+            raise DriverError("protocol", f"reports {shown[0]}; {known}")
 
 
 def _tasks(state: CellState, request: Request) -> int:

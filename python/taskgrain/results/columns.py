@@ -79,7 +79,7 @@ class Quantity:
             value = value.value
         if value is None or unit in ("s", "B"):
             return (quantity.size if unit == "B" else quantity.seconds)(value)
-        return f"{value:.3g} {unit}".rstrip() if isinstance(value, float) else str(value)
+        return f"{quantity.mean(value)} {unit}".rstrip() if isinstance(value, float) else str(value)
 
     def number(self, cell: Cell) -> float | None:
         """The number that rows are sorted by; None if there is none, as in columns of text."""

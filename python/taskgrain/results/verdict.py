@@ -167,8 +167,10 @@ def _orders(cells: Sequence[Cell]) -> Iterable[str]:
 
 def _beside_bounds(best: Cell, cells: Sequence[Cell]) -> str:
     """How near the best system comes to what could be reached."""
-    ratios = [(one.system, best.ratio_to(one.name)) for one in ranking.bounds(cells)]
-    said = [f"{quantity.ratio_interval(found)} times the bound {system}" for system, found in ratios if found]
+    known = [one for one in ranking.bounds(cells) if best.ratio_to(one.name)]
+    ratios = [(one.system, ranking.ratio(best, one)) for one in known]
+    each = [(system, quantity.ratio_interval(found).removesuffix(" ×")) for system, found in ratios if found]
+    said = [f"{times} times the bound {system}" for system, times in each]
     return f"; {best.system} is at {_listed(said)}" if said else ""
 
 

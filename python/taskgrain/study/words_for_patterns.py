@@ -4,21 +4,26 @@ from __future__ import annotations
 
 from taskgrain import _core
 from taskgrain.study import presets
-from taskgrain.words.nearest import bare
+from taskgrain.words.nearest import bare, nearest
 
 _LEAST = 3
 """Letters that the beginning of a word must have."""
 
 
 def patterns_called(value: object) -> list[str]:
-    """The patterns that are also called so, or that a preset whose name begins so has."""
+    """The patterns that are also called so, or that a preset whose name begins so has; or nearly so, unless
+    the name of a pattern is as near."""
     asked = _asked(value)
     if not asked:
         return []
     words = {name: {*map(bare, said.split(","))} for name, said in _core.also_called().items()}
     for one in map(presets.read, presets.names()):
         words[str(one.fields["pattern"])].add(bare(one.name))
-    return [name for name, own in words.items() if any(word.startswith(asked) for word in own)]
+    begun = [name for name, own in words.items() if any(word.startswith(asked) for word in own)]
+    if begun or nearest(value, words):
+        return begun
+    near = {*nearest(value, {word for own in words.values() for word in own if word})}
+    return [name for name, own in words.items() if own & near]
 
 
 def presets_called(value: object) -> list[str]:

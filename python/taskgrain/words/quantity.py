@@ -122,6 +122,11 @@ def counted(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
+def mean(value: float) -> str:
+    """A mean number of things, to three digits or to the whole: `2.5`, `100000`."""
+    return f"{value:.3g}" if value < 999.5 else f"{value:.0f}"
+
+
 def ratio(value: float | None) -> str:
     """How many times as much, to two digits: `1.3 ×`, `34 ×`, `870 000 ×`."""
     if value is None:

@@ -38,7 +38,7 @@ def test_memory_and_counters_are_told_by_the_task() -> None:
     for few in (0, 2, 999):  # 0 of a DAG
         assert _memory(one | {"tasks_in_flight": few}) == "16 MiB; 1 MiB came with the run"
     one |= {"counters": {"instructions": 5e6, "cache_misses": 2500.0}, "seconds": [1.0] * 4, "warmup": 1}
-    told = "1e+03 instructions, 0.5 cache misses a task, preparation and warm-up included"
+    told = "1000 instructions, 0.5 cache misses a task, preparation and warm-up included"
     assert _counters(one) == told
 
 

@@ -107,7 +107,7 @@ def test_no_processor_is_so_fast_however_little_the_reference_gets(
 
     monkeypatch.setattr(Simulated, "run", run)
     assert {result(state).ending for state in measure(tmp_path, world, table=ONE)} == {"failed"}
-    assert all("cannot exceed 5.12e+12" in one["message"] for one in lines(tmp_path, "failure"))
+    assert all("cannot exceed 5.12 TFLOP/s" in one["message"] for one in lines(tmp_path, "failure"))
 
 
 @pytest.mark.parametrize("wrong", ["tasks", "unit", "rate"])

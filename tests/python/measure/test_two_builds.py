@@ -141,7 +141,7 @@ def test_looks_and_cells_share_the_error() -> None:
         (
             ("{t}/driver", "{t}/driver"),
             ["min"],
-            "--system: min is not allowed; allowed: each system of {t}/new. Did",
+            "--system: min is not allowed. Did you mean mine? Allowed: each system of {t}/new.",
         ),
         (("{t}/driver", "{t}/driver"), ["mine"], "names no driver in its folder"),
         (("{t}/old/a", "{t}/new/b"), [], "no system in common ({t}/old/a: a; {t}/new/b: b); if both are"),

@@ -74,6 +74,15 @@ def test_what_is_hardly_known_is_a_factor_or_has_no_bounds() -> None:
     assert "METG is known with one bound at most" in open_
 
 
+def test_a_bound_beside_one_round_is_at_the_quotient() -> None:
+    limit, a = (
+        stored("limit", metg=1e-6, bound=True),
+        stored("a", metg=1.5e-6, ratios={"limit": (1.0, None, None)}),
+    )
+    *_, said = verdict([limit, a, stored("b", metg=9e-6, ratios={"a": (6.0, 5.0, 7.0)})])
+    assert said.endswith("a is at 1.5 times the bound limit.")
+
+
 def test_no_winner_without_a_ratio_that_clears_one() -> None:
     cells = [judged("a"), judged("b", ratio=(0.9, 2.1)), judged("c", ratio=(None, 9.0))]
     assert verdict(cells)[1] == "fft: a has the smallest METG, but no difference to b and c is shown."

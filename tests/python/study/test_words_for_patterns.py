@@ -48,6 +48,9 @@ def test_the_words_that_people_search_for() -> None:
     assert said.startswith("--pattern: wavefront is not allowed. Did you mean dom, or --like sweep? `")
     assert "Did you mean sweep?" in refused("like", "wavefront")
     assert presets_called("halo") == ["halo-1d", "halo-2d", "halo-3d"]
+    assert refused("pattern", "sweeps").startswith(
+        "--pattern: sweeps is not allowed. Did you mean dom, or --like sweep?"
+    )
     assert presets_called("reduction") == ["tree-reduction"]
     assert (patterns_called("pipeline"), patterns_called("map_reduce")) == (["dom"], ["all_to_all"])
 

@@ -85,3 +85,11 @@ def test_ratio_interval(value: float | None, low: float | None, high: float | No
 )
 def test_percent_interval(value: float | None, low: float | None, high: float | None, text: str) -> None:
     assert quantity.percent_interval(Interval(value, low, high)) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(2.5, "2.5"), (3.0, "3"), (999.4, "999"), (999.6, "1000"), (1e5, "100000"), (1.5e12, "1500000000000")],
+)
+def test_a_mean_has_no_exponent(value: float, text: str) -> None:
+    assert quantity.mean(value) == text
