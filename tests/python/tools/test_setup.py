@@ -396,3 +396,21 @@ def test_an_interrupt_leaves_nothing_running(machine: Machine, number: int, wher
     assert process.returncode == 130
     while marked(f"{MARK}={machine.folder}"):  # who was told to end may take a moment
         time.sleep(0.02)
+
+
+def test_an_interrupt_at_the_beginning_shows_no_trace(machine: Machine) -> None:
+    shutil.rmtree(machine.folder / ".venv")
+    slow = "import pathlib, time; pathlib.Path('venv-runs').touch(); time.sleep(1000)"
+    machine.program("bin/python", f'[[ $* != "-m venv"* ]] || exec python3 -c "{slow}"; exec python3 "$@"')
+    with machine.start(PYTHON="python") as process:
+        while not (machine.folder / "venv-runs").exists():
+            assert process.poll() is None
+            time.sleep(0.02)
+        os.killpg(process.pid, signal.SIGINT)
+        _, said = process.communicate()
+    assert (process.returncode, "Traceback" in said, "Python cannot" in said) == (130, False, False)
+
+
+def test_who_waits_sees_how_much_is_compiled(machine: Machine) -> None:
+    machine.program("tools/build", "echo '[3/40] Building CXX object' >build/ahead.log; sleep 1")
+    assert "setup:\x1b[0m waiting for build [3/40]\n" in machine.set_up()
