@@ -97,6 +97,40 @@ TEST(Schedules, OfDevicesThatAreLate) {
   });
 }
 
+TEST(Schedules, OfLaunchesThatEndOthers) {
+  // The end of a launch ends a launch of another graph, while another thread ends the next launch of the first graph.
+  static_cast<void>(usable_cores());
+  simulated::for_seeds("ends", 4000, [](std::uint64_t seed) {
+    Random random(seed);
+    const int workers = between(random, 1, 2);
+    Runtime runtime(options(random, workers));
+    TaskGraph task("ends others");
+    std::int64_t ran = 0, runs = 0;
+    task.task(workers - 1, [&] { ++ran; });
+    CompiledGraph first(runtime, std::move(task), policies[between(random, 0, 2)]);
+    std::deque<CompiledGraph> others;
+    std::array<std::vector<Event>, 2> begins;  // by the thread that sets them
+    std::vector<Event> ends;
+    for (int launches = between(random, 2, 8); launches > 0; --launches) {
+      const Event& begin = begins[static_cast<std::size_t>(between(random, 0, 1))].emplace_back();
+      const int iterations = chance(random, 0.3) ? 1 : 0;
+      runs += iterations;
+      ends.push_back(first.launch({.iterations = iterations, .after = {begin}}).done);
+      others.emplace_back(runtime, TaskGraph("is ended"));
+      ends.push_back(others.back().launch({.iterations = 0, .after = {ends.back()}}).done);
+    }
+    std::thread another([&] {
+      const auto hold = runtime.hold();
+      for (const Event& begin : begins[1]) begin.set();
+    });
+    for (const Event& begin : begins[0]) begin.set();
+    another.join();
+    runtime.wait();
+    check(ran == runs, "not all tasks have run");
+    for (const Event& end : ends) check(end.is_set(), "a launch has no end");
+  });
+}
+
 /// A graph of three tasks in a row, on all workers, that threads outside launch, cancel and wait for.
 class Launches {
  public:
