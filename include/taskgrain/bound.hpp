@@ -22,7 +22,8 @@ struct Bound {
   std::int64_t time;
 };
 
-/// Costs O(steps) for each graph, and O(dependences) for a graph that is `whole`.
+/// Costs O(steps) for each graph and O(width) for each step of its ramp and its period, more where each task of a step
+/// depends on many; and O(dependences) for a graph that is `whole`.
 /// \pre `graphs` and `cores` are not empty
 Bound bound_of(std::span<const Graph> graphs, std::int64_t cores);
 

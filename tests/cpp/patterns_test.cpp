@@ -5,7 +5,12 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <functional>
 #include <map>
+#include <utility>
+#include <vector>
 
 #include "definition.hpp"
 #include "specs.hpp"
@@ -150,29 +155,101 @@ TEST_P(Patterns, OnlyAWholeGraphChangesWithItsSteps) {
   });
 }
 
-TEST_P(Patterns, TheBoundIsThatOfTheLongestChainsAndOfTheTasksAfterThem) {
+/// The time of a schedule in which no core idles while a task can begin; of those that can, the `first` begin.
+template <typename First>
+std::int64_t scheduled(const Graph& graph, std::int64_t cores, const First& first) {
+  using Task = std::pair<std::int64_t, std::int64_t>;
+  std::map<Task, std::int64_t> missing;
+  std::vector<Task> ready;
+  for_tasks(graph, [&](std::int64_t step, std::int64_t point) {
+    const std::int64_t deps = graph.deps(step, point).count();
+    if (deps == 0) ready.emplace_back(step, point);
+    missing[{step, point}] = deps;
+  });
+  std::int64_t time = 0;
+  for (; !ready.empty(); ++time) {
+    std::ranges::stable_sort(ready, first);
+    const std::vector<Task> begun(ready.begin(), ready.begin() + std::min(cores, std::ssize(ready)));
+    ready.erase(ready.begin(), ready.begin() + std::ssize(begun));
+    for (const auto& [step, point] : begun)
+      for (const std::int64_t after : points_of(graph.reverse_deps(step, point)))
+        if (--missing[{step + 1, after}] == 0) ready.emplace_back(step + 1, after);
+  }
+  return time;
+}
+
+TEST_P(Patterns, NoScheduleIsQuickerThanTheBoundWhichThoseOfBarriersReach) {
   for_graphs(GetParam(), [](const Graph& graph) {
     std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t> depth;
-    std::vector<std::int64_t> tasks;
+    std::int64_t chain = 0, tasks_of_barriers = 0;
     for_tasks(graph, [&](std::int64_t step, std::int64_t point) {
       std::int64_t& own = depth[{step, point}];
-      for (const std::int64_t dep : points_of(graph.deps(step, point))) own = std::max(own, depth[{step - 1, dep}] + 1);
-      tasks.resize(std::max<std::size_t>(tasks.size(), static_cast<std::size_t>(own) + 1));
-      ++tasks[static_cast<std::size_t>(own)];
+      const std::vector<std::int64_t> deps = points_of(graph.deps(step, point));
+      for (const std::int64_t dep : deps) own = std::max(own, depth[{step - 1, dep}] + 1);
+      chain = std::max(chain, own + 1);
+      tasks_of_barriers += std::ssize(deps) == graph.points(step - 1).size() ? 1 : 0;
     });
-    for (const std::int64_t cores : {1, 2, 3, 64}) {
-      std::int64_t time = 0, deeper = graph.tasks();
-      for (std::int64_t d = 0; d < std::ssize(tasks); deeper -= tasks[static_cast<std::size_t>(d++)])
-        time = std::max(time, d + (deeper + cores - 1) / cores);
-      std::int64_t narrow = 0;
-      for (std::int64_t step = 0; step < graph.steps(); ++step) narrow += graph.points(step).size() < cores ? 1 : 0;
+    for (const std::int64_t cores : {1, 2, 3, 7}) {
+      std::int64_t narrow = 0, apart = 0;
+      for (std::int64_t step = 0; step < graph.steps(); ++step) {
+        narrow += graph.points(step).size() < cores ? 1 : 0;
+        apart += (graph.points(step).size() + cores - 1) / cores;
+      }
       const Bound bound = bound_of({&graph, 1}, cores);
       ASSERT_EQ(bound.tasks, graph.tasks());
-      ASSERT_EQ(bound.critical_path, std::ssize(tasks));
+      ASSERT_EQ(bound.critical_path, chain);
       ASSERT_EQ(bound.narrow_steps, narrow);
-      ASSERT_EQ(bound.time, time);
+      ASSERT_GE(bound.time, chain);
+      ASSERT_GE(bound.time * cores, graph.tasks());
+      ASSERT_LE(bound.time, scheduled(graph, cores, std::less())) << "step by step on " << cores;
+      ASSERT_LE(bound.time, scheduled(graph, cores, std::greater())) << "the last step first on " << cores;
+      if (tasks_of_barriers == graph.tasks()) {
+        ASSERT_EQ(bound.time, apart);
+      }
     }
   });
+}
+
+/// Each step is a file's, whose tasks depend on all of the step before where `all` says so, and else on their own point.
+Graph layered(const std::vector<std::pair<int, bool>>& steps) {
+  std::string name;
+  for (const auto& [width, all] : steps) name += std::to_string(width) + (all ? "a" : "o");
+  const std::filesystem::path path = test_folder() / (name + ".json");
+  std::ofstream file(path);
+  int before = 0;
+  for (const auto& [width, all] : steps) {
+    file << R"({"width":)" << width << R"(,"dependences":[)";
+    for (int i = 0; i < width; ++i) {
+      file << (i > 0 ? ",[" : "[");
+      const char* comma = "";
+      for (int j = all ? 0 : i; j < (all ? before : std::min(before, i + 1)); ++j)
+        file << std::exchange(comma, ",") << j;
+      file << ']';
+    }
+    file << "]}\n";
+    before = width;
+  }
+  file.close();
+  return Graph({.pattern = "dag", .steps = std::ssize(steps), .dag = path});
+}
+
+TEST(Bounds, StepsAfterABarrierWaitForAllThatLeadsToIt) {
+  const auto time = [](const Graph& graph, std::int64_t cores) { return bound_of({&graph, 1}, cores).time; };
+  const Graph fork_join({.pattern = "fork_join", .steps = 200, .width = 3});
+  EXPECT_EQ(time(fork_join, 2), 300);  // of 400 tasks on two cores
+  const Graph all({.pattern = "all_to_all", .steps = 100, .width = 5});
+  EXPECT_EQ(time(all, 4), 200);
+  // Two steps without a barrier share their last slot; a task that nobody waits for fills what a barrier leaves.
+  EXPECT_EQ(time(layered({{3, false}, {3, false}, {1, true}, {3, true}}), 2), 3 + 1 + 2);
+  EXPECT_EQ(time(layered({{3, false}, {1, false}, {2, true}, {2, true}}), 2), 4);
+  // What waits for nothing fills it, too.
+  EXPECT_EQ(time(layered({{1, false}, {3, true}, {4, false}, {1, true}}), 2), 5);
+}
+
+TEST(Bounds, GraphsWithBarriersFillEachOthersCores) {
+  const std::vector<Graph> two(2, Graph({.pattern = "fork_join", .steps = 200, .width = 3}));
+  EXPECT_EQ(bound_of(two, 2).time, 400);
+  EXPECT_EQ(bound_of(two, 8).time, 200);
 }
 
 TEST(Bounds, GraphsThatRunAtOnceFillEachOthersCores) {
