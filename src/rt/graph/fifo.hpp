@@ -1,7 +1,7 @@
 #pragma once
 
-/// A queue for one thread, in a circular buffer that doubles when it is full and never shrinks. If there is no memory, a
-/// push waits for some.
+/// A queue for one thread, in a circular buffer that doubles when it is full and never shrinks. If there is no memory,
+/// a push waits for some.
 
 #include <cstddef>
 #include <memory>

@@ -1,4 +1,5 @@
-/// Sequences whose tasks, sums or surroundings fail: what is dropped, what is told, and what they are used for after that.
+/// Sequences whose tasks, sums or surroundings fail: what is dropped, what is told, and what they are used for after
+/// that.
 
 #include <atomic>
 #include <chrono>

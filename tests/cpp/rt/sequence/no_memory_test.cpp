@@ -1,5 +1,5 @@
-/// Every face where an allocation fails: each of them, of all threads, one after the other. What was given runs once or is
-/// dropped once, the failure is told once, all is freed, and the face can be used again.
+/// Every face where an allocation fails: each of them, of all threads, one after the other. What was given runs once or
+/// is dropped once, the failure is told once, all is freed, and the face can be used again.
 
 #include <array>
 #include <atomic>
