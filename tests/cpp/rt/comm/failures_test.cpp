@@ -126,8 +126,8 @@ const Case cases[] = {
     {"TaskThrowsWithoutALauncher", 1, at_fifty(throws), thrown, -1, Ranks::Launcher::none},
 };
 
-std::string name_of(const testing::TestParamInfo<Case>& info) { return info.param.name; }
-INSTANTIATE_TEST_SUITE_P(Of, Failures, testing::ValuesIn(cases), name_of);
+std::string failure_name(const testing::TestParamInfo<Case>& info) { return info.param.name; }
+INSTANTIATE_TEST_SUITE_P(Of, Failures, testing::ValuesIn(cases), failure_name);
 
 /// Ranks that wait in each of the ways, with several workers or one.
 void expect_all_told(const Case& what, int workers, const std::function<void(Carousel&)>& wait) {

@@ -23,9 +23,9 @@ using testing::ElementsAreArray;
 
 /// The order in which worker 0 runs tasks that become ready together, `priorities[k]` that of task k. The other workers
 /// are busy.
-class Order {
+class Sorted {
  public:
-  explicit Order(int workers) : runtime_({.workers = workers}) {}
+  explicit Sorted(int workers) : runtime_({.workers = workers}) {}
 
   std::vector<int> of(
       const std::vector<int>& priorities, const std::function<bool(int)>& bound = [](int) { return false; }) {
@@ -61,17 +61,17 @@ class Order {
 };
 
 TEST(Priority, OrdersTheTasksOfOneWorker) {
-  Order order(1);
+  Sorted order(1);
   EXPECT_THAT(order.of({1, 5, 3, -2, 9}), ElementsAre(4, 1, 2, 0, 3));
   EXPECT_THAT(order.of({2, 2, 2}), ElementsAre(0, 1, 2)) << "the oldest of a priority other than 0";
   EXPECT_THAT(order.of({0, 0, 0}), ElementsAre(2, 1, 0)) << "the newest of priority 0";
 }
 
 TEST(Priority, OrdersRandomTasksBoundOrNot) {
-  Order of_two(2), of_four(4);
+  Sorted of_two(2), of_four(4);
   std::mt19937 random(5);
   for (int n = 0; n < 50; ++n) {
-    Order& order = n % 2 == 0 ? of_two : of_four;
+    Sorted& order = n % 2 == 0 ? of_two : of_four;
     std::vector<int> priorities(1 + random() % 200);
     for (int& priority : priorities) priority = static_cast<int>(random() % 9) - 4;
     const std::vector<int> ran = order.of(priorities, [n](int k) { return k % 3 < n % 3; });

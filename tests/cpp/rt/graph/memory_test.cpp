@@ -20,7 +20,7 @@ namespace {
 using testing::HasSubstr;
 using testing::ThrowsMessage;
 
-struct Event {
+struct Issued {
   std::int64_t stream, at, more[2];
 };
 
@@ -87,16 +87,16 @@ TEST(GraphMemory, TasksAllocateNothingOnADevice) {
     FrugalDevice device;
     TaskGraph tasks;
     const auto on_device = [&](int worker) {
-      return tasks.async_task<Event>(worker, [&](const Turn& turn, const auto& issue) {
+      return tasks.async_task<Issued>(worker, [&](const Turn& turn, const auto& issue) {
         meters[static_cast<std::size_t>(turn.worker)].look();
         device.submit(issue.done);
-        return Event{turn.worker, turn.iteration, {}};
+        return Issued{turn.worker, turn.iteration, {}};
       });
     };
-    const auto at_once = tasks.async_task<Event>(1, [&](const Turn& turn, const auto& issue) {
+    const auto at_once = tasks.async_task<Issued>(1, [&](const Turn& turn, const auto& issue) {
       meters[static_cast<std::size_t>(turn.worker)].look();
       issue.done();
-      return Event{turn.worker, turn.iteration, {}};
+      return Issued{turn.worker, turn.iteration, {}};
     });
     const auto copy = on_device(0), kernel = on_device(1);
     const auto host = tasks.task(0, [&](const Turn& turn) { meters[static_cast<std::size_t>(turn.worker)].look(); });

@@ -155,9 +155,9 @@ class SimulatedGraph {
   std::uint64_t progress_ = 0;        ///< records
 };
 
-class World {
+class GraphWorld {
  public:
-  explicit World(std::uint64_t seed) : dice_(seed), network_(2 + below(3), dice_, result_.violation) {
+  explicit GraphWorld(std::uint64_t seed) : dice_(seed), network_(2 + below(3), dice_, result_.violation) {
     network_.meanwhile = [](int) {};
     workers_ = 1 + below(3);
     for (int k = 1 + below(2); k > 0; --k) {
@@ -311,6 +311,6 @@ class World {
 
 }  // namespace
 
-SimulatedGraphs run_graphs(std::uint64_t seed) { return World(seed).run(); }
+SimulatedGraphs run_graphs(std::uint64_t seed) { return GraphWorld(seed).run(); }
 
 }  // namespace taskgrain::rt
