@@ -10,7 +10,7 @@
 
 SHELL := /bin/bash
 .SHELLFLAGS := -pc  # without BASH_ENV, CDPATH and the functions of the user's shell
-unexport BASH_ENV CDPATH GREP_OPTIONS PYTHONPATH PYTHONHOME OMP_NUM_THREADS  # meant for other programs
+unexport BASH_ENV CDPATH GREP_OPTIONS PYTHONPATH PYTHONHOME PYTHONDONTWRITEBYTECODE OMP_NUM_THREADS  # meant for other programs
 .NOTPARALLEL:  # set-up once, and what is measured alone; ninja compiles in parallel
 export CXX  # g++ unless somebody says otherwise: pip's builds and the others share what ccache keeps by the compiler's name
 taskgrain := .venv/bin/taskgrain

@@ -80,7 +80,7 @@ RINGS = {
         (
             Stage("lint", "make lint", 0.3),
             Stage("C++", "make test-cpp", 5),
-            Stage("Python", "make test-python", 4),
+            Stage("Python", "make test-python", 6),
             Stage("drivers", "make test-drivers", 3),
         ),
         "`make test-ci`: sanitizers, models, apps/, installations, most slow tests and slow systems. "

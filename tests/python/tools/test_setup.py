@@ -95,7 +95,7 @@ class Checkout:
             shutil.copyfile(file, folder / file.relative_to(REPOSITORY))
         shutil.copyfile(REPOSITORY / "Makefile", folder / "Makefile")
         done = "mkdir -p .venv/bin; touch .venv/bin/python; pwd >.venv/.place"
-        self.program("tools/setup", f"echo setup >>did; {done}")
+        self.program("tools/setup", f"echo setup${{PYTHONDONTWRITEBYTECODE:+-slow}} >>did; {done}")
         self.program("tools/build", "echo build >>did; mkdir -p build/installed/taskgrain")
 
     def write(self, name: str, text: str = "") -> None:
@@ -117,6 +117,7 @@ class Checkout:
         outer = ("MAKEFLAGS", "MFLAGS")  # of the make that runs the tests
         environment = {name: value for name, value in os.environ.items() if name not in outer}
         environment["BASH_ENV"] = str(self.folder / "noise")  # of a site; make's shells pass over it
+        environment["PYTHONDONTWRITEBYTECODE"] = "1"  # each process would compile all that it imports
         self.write("noise", "echo noise; cd /")
         self.write("did")
         subprocess.run(["make", *arguments], cwd=self.folder, env=environment, check=True)
