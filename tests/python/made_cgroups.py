@@ -24,3 +24,4 @@ def made_cgroups(
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(f"{text}\n")
     monkeypatch.setattr(cgroups, "_ROOT", root)
+    cgroups.found.cache_clear()

@@ -25,6 +25,12 @@ _KILLED_SECONDS = 60.0
 """For what was killed to be gone, on a busy machine."""
 
 
+def _signal(pids: Sequence[int], number: signal.Signals) -> None:
+    for pid in reversed(pids):
+        with contextlib.suppress(OSError):
+            os.kill(pid, number)
+
+
 class Tree:
     """The processes of one command, under a supervisor that kills them when the harness wishes or dies."""
 
@@ -36,6 +42,7 @@ class Tree:
         """The value of `MARK` in the environment of its processes, on other hosts too."""
         self._mark = f"{MARK}={mark}".encode()
         self._lifeline: int | None = lifeline
+        self._stopped: list[int] = []
         self._begun, self._shared = time.time() - 1.0, list[bytes]()  # ahead of the kernel's coarse clock
 
     def streams(self) -> tuple[IO[bytes], IO[bytes], IO[bytes]]:
@@ -56,23 +63,18 @@ class Tree:
 
     def stop(self) -> None:
         """Takes every process off the cores (SIGSTOP)."""
-        self._signal(signal.SIGSTOP)
+        # While some still run, they may start others: go on until nobody new is seen.
+        for _ in range(50):
+            new = [pid for pid in self.pids() if pid not in self._stopped]
+            if not new:
+                return
+            _signal(new, signal.SIGSTOP)
+            self._stopped += new
 
     def go_on(self) -> None:
         """Undoes `stop`."""
-        self._signal(signal.SIGCONT)
-
-    def _signal(self, number: signal.Signals) -> None:
-        # While some still run, they may start others: go on until nobody new is seen.
-        reached: set[int] = set()
-        for _ in range(50):
-            new = [pid for pid in self.pids() if pid not in reached]
-            if not new:
-                return
-            for pid in reversed(new):
-                with contextlib.suppress(OSError):
-                    os.kill(pid, number)
-            reached.update(new)
+        _signal(self._stopped, signal.SIGCONT)
+        self._stopped = []
 
     def wait(self, timeout: float) -> int | None:
         """The exit code, or None if it still runs after `timeout` seconds."""

@@ -3,6 +3,7 @@ they have stopped it for having used that up. `src/rt/engine/cgroups.cpp` finds 
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
 from taskgrain.machine.kernel_files import read_text
@@ -12,33 +13,39 @@ _ROOT = Path("/")
 
 def folders(controller: str, version_2: bool) -> list[Path]:
     """The folders of the group and of its parents, the outermost first; none without that controller."""
+    return found(_ROOT, controller, version_2)
+
+
+@cache
+def found(root: Path, controller: str, version_2: bool) -> list[Path]:
+    """The same below another root, looked for once: they are asked for around each run."""
     path = None
-    for line in read_text(_ROOT / "proc/self/cgroup").splitlines():
+    for line in read_text(root / "proc/self/cgroup").splitlines():
         number, _, rest = line.partition(":")
         controllers, _, group = rest.partition(":")
         if number == "0" if version_2 else controller in controllers.split(","):
             path = group
     if path is None:
         return []
-    found: list[Path] = []
-    for line in read_text(_ROOT / "proc/self/mountinfo").splitlines():
-        if found:  # others show the same groups once more
+    each: list[Path] = []
+    for line in read_text(root / "proc/self/mountinfo").splitlines():
+        if each:  # others show the same groups once more
             break
         before, dash, after = line.partition(" - ")
         place, kind = before.split(), after.split()
         if not dash or len(place) < 5 or len(kind) < 3:
             continue
         if kind[0] == "cgroup2" if version_2 else kind[0] == "cgroup" and controller in kind[2].split(","):
-            folder = _ROOT / place[4].lstrip("/")
-            found.append(folder)
+            folder = root / place[4].lstrip("/")
+            each.append(folder)
             # A container may see only its own group, at the top of the mount, but its whole path.
             own = Path(path).is_relative_to(place[3])
             for part in Path(path).relative_to(place[3]).parts if own else ():
                 if part == "..":
                     break
                 folder /= part
-                found.append(folder)
-    return found
+                each.append(folder)
+    return each
 
 
 def cpu_limit() -> float | None:

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from taskgrain.measure.record import Record
 from taskgrain.results.lines import Line
-from taskgrain.results.parse import Odd, from_json
 from taskgrain.results.store import Store
 from taskgrain.words.interrupts import uninterrupted
 
@@ -30,12 +29,8 @@ class Journal:
         Raises `OutputError` if it cannot be written, and `ValueError` for values that a reader would drop:
         that is a bug of the caller.
         """
-        odd = Odd()
-        line = from_json(replace(line, elapsed=round(self._elapsed(), 6)).to_json(), odd)
-        if odd := +odd:
-            raise ValueError(f"a {line.kind} line cannot hold this {', '.join(odd)}")
-        if self._session:
-            self._record.take(self._store.append(self._session))
-            self._session = None
-        self._record.take(self._store.append(line))
+        line = replace(line, elapsed=round(self._elapsed(), 6))
+        for seen in self._store.append(*filter(None, (self._session, line))):
+            self._record.take(seen)
+        self._session = None
         self.begun = True

@@ -15,7 +15,6 @@ from rich.table import Column
 
 from taskgrain.words.breaks import SENTENCE, folded
 
-_DRAW_SECONDS = 0.2
 _LINE_SECONDS = 10.0
 _BAR_WIDTH = 12
 _MOST = 0.99
@@ -108,16 +107,11 @@ class Bar(Reporter):
         self._bar = Bars(*columns, console=console, auto_refresh=False, transient=True)
         self._console = console
         self._task: TaskID | None = None
-        self._drawn = 0.0
 
     def show(self, progress: Progress) -> None:
-        now = time.monotonic()
         if self._task is None:
             self._bar.start()
             self._task = self._bar.add_task("", total=1.0)
-        elif now - self._drawn < _DRAW_SECONDS and progress.done < progress.cells:
-            return
-        self._drawn = now
         self._bar.update(self._task, completed=progress.share, description=str(progress), refresh=True)
 
     def note(self, text: str) -> None:

@@ -21,7 +21,7 @@ from taskgrain.results import reader, whole_file
 from taskgrain.results.builds import Choice, opened, placed
 from taskgrain.results.lines import Line, SessionLine
 from taskgrain.results.log_file import LogFile
-from taskgrain.results.parse import from_json
+from taskgrain.results.parse import Odd, from_json
 from taskgrain.words.errors import InputError, OutputError, UsageError, reason, unwritable
 
 _SYNC_SECONDS = 5.0
@@ -194,22 +194,29 @@ class Store:
         assert self._file is not None
         return self._file
 
-    def append(self, line: Line) -> Line:
-        """Writes one line with the time of now, and returns it as a reader will see it.
+    def append(self, *lines: Line) -> list[Line]:
+        """Writes lines with the time of now, and returns them as a reader will see them.
 
-        Raises `OutputError` if it cannot be written; what was written before then stands as it was.
+        Raises `OutputError` if it cannot be written; what was written before then stands as it was. Raises
+        `ValueError` for values that a reader would drop: that is a bug of the caller.
         """
-        text = json.dumps(replace(line, time=time.time()).to_json(), allow_nan=False)
+        seen, texts = list[Line](), list[str]()
+        for line in lines:
+            texts.append(json.dumps(replace(line, time=time.time()).to_json(), allow_nan=False))
+            odd = Odd()
+            seen.append(from_json(json.loads(texts[-1]), odd))
+            if odd := +odd:
+                raise ValueError(f"a {line.kind} line cannot hold this {', '.join(odd)}")
         if self._lines.removed:
             raise OutputError(f"{self._runs}: was removed while it was written; what it held is lost")
         try:
-            self._lines.append(text.encode() + b"\n")
+            self._lines.append("".join(f"{text}\n" for text in texts).encode())
         except OSError as error:
             raise self._unwritten(error) from None
         # A kill loses nothing that was written; for a power cut, a few seconds are little enough to lose.
         if time.monotonic() - self._synced > _SYNC_SECONDS:
             self.sync()
-        return from_json(json.loads(text))
+        return seen
 
     def _unwritten(self, error: OSError) -> OutputError:
         return OutputError(

@@ -89,9 +89,9 @@ def test_an_interrupt_leaves_no_line_that_the_record_has_not_taken(
 ) -> None:
     append = store.append
 
-    def interrupted(line: Line) -> Line:
+    def interrupted(*lines: Line) -> list[Line]:
         os.kill(os.getpid(), signal.SIGINT)
-        return append(line)
+        return append(*lines)
 
     monkeypatch.setattr(store, "append", interrupted)
     with pytest.raises(KeyboardInterrupt), interruptible():

@@ -37,7 +37,7 @@ def test_lines_come_back_in_order(tmp_path: Path) -> None:
     folder = tmp_path / "a" / "b"
     with opened(folder) as store:
         for number in range(5):
-            line = store.append(numbered(number))
+            (line,) = store.append(numbered(number))
             assert reader.read(folder).lines[-1] == line
     assert (folder / "logs").is_dir()
     assert json.loads((folder / "machine.json").read_text()) == MACHINE
