@@ -14,7 +14,6 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from taskgrain.estimate.location import location, spread
 from taskgrain.estimate.metg import Metg
 from taskgrain.estimate.sample import Sample
 from taskgrain.measure.experiments.experiment import Experiment, Request
@@ -55,7 +54,7 @@ def population_location(noise: Noise, repeats: int = 3) -> float:
     draws = noise.draw(np.random.default_rng(12345), 100_000, repeats)
     logs = np.log(np.median(draws, axis=1))[:, None]
     logs = logs[logs[:, 0] < np.median(logs) + math.log(3.0)]  # what an estimate leaves out
-    return math.exp(location(logs, spread(logs))[0])
+    return math.exp(float(np.median(logs)))
 
 
 @dataclass

@@ -8,14 +8,14 @@ rounds, where even the range of a sample covers its median less than 95 % of the
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
 
 from taskgrain.estimate.autocorrelation import inflated
-from taskgrain.estimate.location import location, spread
+from taskgrain.estimate.location import median
 from taskgrain.estimate.monotone import Floats
 from taskgrain.estimate.processes import Lasting, lasting
 from taskgrain.estimate.student import student_quantile
@@ -49,12 +49,15 @@ class BootstrapSample:
     def of(cls, logs: Floats, picks: NDArray[np.int64], process: NDArray[np.int64]) -> BootstrapSample:
         """The location of logarithms [rounds x 1] that processes [rounds] served; `picks` are rounds
         [resamples x rounds]."""
-        scatter = spread(logs)
-        value = float(location(logs, scatter)[0])
-        draws = location(logs[picks], scatter)[:, 0]
+        value = float(median(logs)[0])
+        draws = median(logs[picks])[:, 0]
         off = logs - value
         draws = np.where(np.isnan(draws), value, draws)
         return cls(value, draws, off, (lasting(off, process),))
+
+    def times(self, log: float, logs: Floats) -> BootstrapSample:
+        """The product with something whose resamples are drawn alike [resamples]."""
+        return replace(self, value=self.value + log, draws=self.draws + logs)
 
     def interval(self, rounds: int, confidence: float = CONFIDENCE) -> Interval:
         """The logarithm with its interval, wider where neighbouring rounds are alike."""

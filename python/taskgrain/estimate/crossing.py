@@ -121,9 +121,9 @@ def crossing(table: Table, picks: NDArray[np.int64], threshold: float) -> Crossi
         far = window and abs(value - float(np.interp(at, log_work, at_t[0]))) >= _FAR
         if not far and (found is None or unsure < found.metg.systematic):
             kept = (lasting(off, table.process, slope),)
-            # Both are work over the rate of the cores. A clock hardly moves the first, but the second.
-            peak = table.log_peak[:, used][:, near[0] > 0.0]
-            apart = slope * off + peak - np.nanmean(peak, axis=0)
+            # A rate of the cores that is higher moves METG by its efficiency, and by its time.
+            faster = table.log_peak[:, used][:, near[0] > 0.0] - table.log_rate
+            apart = slope * off + ((1.0 - table.follows) * slope - table.follows) * faster
             metg, overhead = (  # at no work, a task is all overhead
                 BootstrapSample(float(fit.log_metg(x)[0]), resampled.log_metg(x), apart, kept, unsure)
                 for x in (threshold, 0.0)

@@ -2,7 +2,7 @@
 
     efficiency   E = (work / seconds) / (peak * cores)
 
-`peak` is what the kernel alone did beside the run. Of runs in rounds, a size is the robust location over the
+`peak` is what the kernel alone did meanwhile. Of runs in rounds, a size is the median over the
 rounds, and its interval comes from a bootstrap of whole rounds, wider where neighbouring rounds are alike, as
 for METG (`metg`). Of one run there are only its repeats: their interval knows nothing of how runs differ.
 """

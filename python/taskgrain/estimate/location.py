@@ -1,5 +1,8 @@
-"""The location of observations of which some may be far off: Huber's M-estimator, for whole tables at
-once."""
+"""The location of observations of which some may be far off: the median, for whole tables at once.
+
+Noise of shared hosts lies on one side, and cores may switch between two states. A mean then tells how often a
+neighbour worked; the median stays in the state that most runs were in.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +10,8 @@ import numpy as np
 
 from taskgrain.estimate.monotone import Floats
 
-_STEPS = 6
 TO_SIGMA = 1.4826
 """Times the median absolute deviation of a normal sample: its standard deviation."""
-_FAR, _FAR_SIGMA = 0.8, 1.2816
-"""Quantile of absolute deviations, and what it is of a normal sample's standard deviation."""
 
 
 def median(x: Floats) -> Floats:
@@ -21,34 +21,3 @@ def median(x: Floats) -> Floats:
     low = np.take_along_axis(ordered, np.maximum(count - 1, 0) // 2, axis=-2)
     high = np.take_along_axis(ordered, np.minimum(count // 2, x.shape[-2] - 1), axis=-2)
     return np.asarray(0.5 * (low + high)[..., 0, :])
-
-
-def spread(x: Floats) -> Floats:
-    """How far observations usually lie from their column's median [columns], from x [observations x columns].
-
-    The larger of a column's own median absolute deviation, and of the deviation that one in five exceeds in
-    all columns together, each as the standard deviation of a normal sample that has it. The second sees a
-    state in which a third of the runs may be, and needs no long column.
-    """
-    deviation = np.abs(x - median(x))
-    own = TO_SIGMA * median(deviation)
-    known = deviation[~np.isnan(deviation)]
-    common = float(np.quantile(known, _FAR)) / _FAR_SIGMA if known.size else 0.0
-    return np.fmax(own, common)
-
-
-def location(x: Floats, spread: Floats) -> Floats:
-    """Locations along the last axis but one, [... x observations x columns]; NaN where there is no
-    observation.
-
-    It starts at the median and moves to the mean of what is left when deviations are clipped to `spread`
-    [columns]. A few outliers move it no more than the median; of two states in which a run may be it takes
-    the middle, where the median jumps from one to the other. Its scatter is a tenth above that of the mean
-    for normal errors; the median's is a quarter above.
-    """
-    middle = median(x)[..., None, :]
-    count = np.maximum((~np.isnan(x)).sum(axis=-2, keepdims=True), 1)
-    for _ in range(_STEPS):
-        deviation = np.clip(x - middle, -spread, spread)
-        middle = middle + np.nansum(deviation, axis=-2, keepdims=True) / count
-    return np.asarray(middle[..., 0, :])

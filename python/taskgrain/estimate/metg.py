@@ -6,11 +6,13 @@
 
 How it is estimated, and why so:
 
-1.  `peak` is what the kernel alone did beside the run, on the same cores. Both then had the same clock and
-    the same neighbours. Against one reference for the whole session, runs at a slow clock look inefficient.
-2.  A size is the robust location over rounds of log g and log E. Each round counts once, by the median of its
+1.  `peak` is one rate for all samples: the median of what the kernel alone did, a moment before each run. A
+    run beside a slower reference counts as quicker, as far as runs follow the reference (`reference`): wholly
+    where a clock moves both, hardly where the reference saw a state of the cores that the run did not.
+2.  A size is the median over rounds of log g, which gives its E. Each round counts once, by the median of its
     repeats: a run that an interrupt hit moves little, a state that a whole run is in (placement, clock)
-    counts as one draw.
+    counts as one draw. Of two states between which the cores switch, METG is that of the state in which
+    most runs were, not one between the two that no run has seen.
 3.  Around the threshold 1 / E is a straight line in 1 / (E g) (`crossing`), which all sizes near the
     threshold inform; where they do not lie on a line, METG is read off the two around it. Start and
     end of a run are taken off before (`start`).
@@ -38,7 +40,7 @@ from taskgrain.estimate.bootstrap import CONFIDENCE, BootstrapSample, interval, 
 from taskgrain.estimate.crossing import Crossing, crossing, crossing_work
 from taskgrain.estimate.efficiency import Curve, CurvePoint, curve
 from taskgrain.estimate.growth import growth
-from taskgrain.estimate.location import TO_SIGMA, location, spread
+from taskgrain.estimate.location import TO_SIGMA
 from taskgrain.estimate.monotone import Floats, around
 from taskgrain.estimate.sample import Sample
 from taskgrain.estimate.start import MOST as MOST_START
@@ -130,7 +132,7 @@ def estimate(
     Raises ValueError without samples, and for samples that make no sense.
     """
     table = Table.of(samples)
-    peak = math.exp(float(np.nanmedian(table.log_peak)))
+    peak = math.exp(table.log_rate)
     if best_rate is not None:  # a long measurement at quiet times may still be slower than short ones
         best_rate = max(best_rate, peak)
     rounds = len(table.log_granularity)
@@ -153,13 +155,14 @@ def estimate(
         smallest = points[0].granularity
         ending, numbers["metg"] = "always_reached", Interval(high=smallest.high or smallest.value)
     else:
-        found, clockless = (crossing(one, picks, threshold) for one in (table, table.at_one_clock()))
-        assert found and clockless
+        found = crossing(table, picks, threshold)
+        assert found
         left, right = around(table.log_work[table.fit], at)
         known = int(table.rounds[table.fit][[left, right]].min())  # of the worse measured of the two
         numbers = _numbers(found, table, known, best_rate)
-        at = clockless.metg.value + target
-        numbers["work"] = clockless.metg.interval(known).exp().times(threshold)
+        work = found.metg.times(table.log_rate, table.rates(picks))
+        at = work.value + target
+        numbers["work"] = work.interval(known).exp().times(threshold)
         numbers["iterations"] = math.exp(float(np.interp(at, table.log_work, np.log(table.iterations))))
         if rounds > 1 and not numbers["metg"].known:
             warnings.append(notice("no_bound"))
@@ -209,9 +212,7 @@ def _on_quiet_cores(metg: Interval, table: Table, best_rate: float | None) -> In
     A slower clock slows the overhead as much as the kernel. A neighbour on the other hardware thread takes
     what only the kernel needs. METG then lies between the two, and one is not told from the other here.
     """
-    # As METG is, between the states that the cores were in: the median would be one of them.
-    peaks = table.log_peak[:, table.fit].reshape(-1, 1)
-    slowdown = (best_rate or 0.0) / math.exp(float(location(peaks, spread(peaks))[0]))
+    slowdown = (best_rate or 0.0) / math.exp(table.log_rate)
     if slowdown < _SLOWDOWN or metg.value is None:
         return Interval()
     return Interval(metg.value / math.sqrt(slowdown), metg.low and metg.low / slowdown, metg.high)

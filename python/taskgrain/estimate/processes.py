@@ -18,8 +18,8 @@ from taskgrain.estimate.student import student_quantile
 
 _USUAL, _WORTH = 0.03, 3
 """The standard deviation that is expected before there are processes, and how many of them it counts for."""
-_ROBUST = 1.1
-"""The robust location of rounds scatters by so much more than their mean (`location`)."""
+_ROBUST = 1.25
+"""The median of rounds scatters by so much more than their mean, for normal errors."""
 
 
 @dataclass(frozen=True)

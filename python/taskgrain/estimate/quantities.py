@@ -81,17 +81,18 @@ def bootstrap_sample(
     if quantity == "floor":
         return _floor([one for one in used if not one.iterations], work, rounds, picks, at_one_clock)
     table = Table.of(work)
-    if at_one_clock:
-        table = table.at_one_clock()
     if table.start_share > MOST_START:
         return None
     if quantity in AT_A_SIZE:
-        return _at(table, quantity, picks, iterations, math.log(max(one.cores for one in work)))
+        cores = math.log(max(one.cores for one in work))
+        return _at(table, quantity, picks, iterations, cores, at_one_clock)
     found = crossing(table, picks, threshold)
     if found is None:
         return None
     value = found.overhead if quantity == "overhead" else found.metg
-    return value if math.isfinite(value.value) else None
+    if not math.isfinite(value.value):
+        return None
+    return value.times(table.log_rate, table.rates(picks)) if at_one_clock else value
 
 
 def _floor(
@@ -105,18 +106,24 @@ def _floor(
     if {one.round for one in steady} != rounds:
         return None
     table = Table.of(steady)
-    logs = table.log_granularity + table.log_peak if at_one_clock else table.log_granularity
+    logs = table.log_granularity + (table.log_rate if at_one_clock else 0.0)
     return None if np.isnan(logs).all() else BootstrapSample.of(logs, picks, table.process)
 
 
 def _at(
-    table: Table, quantity: Quantity, picks: NDArray[np.int64], iterations: int | None, log_cores: float
+    table: Table,
+    quantity: Quantity,
+    picks: NDArray[np.int64],
+    iterations: int | None,
+    log_cores: float,
+    at_one_clock: bool,
 ) -> BootstrapSample | None:
     column = np.flatnonzero(table.iterations == iterations)
     if not len(column):
         return None
     # A rate is of work that both share: the same work in a shorter time.
-    rates, every = log_cores - table.log_granularity, table.log_efficiency
+    clock = table.log_rate if at_one_clock else 0.0
+    rates, every = log_cores - table.log_granularity - clock, table.log_efficiency
     return BootstrapSample.of((rates if quantity == "rate" else every)[:, column], picks, table.process)
 
 

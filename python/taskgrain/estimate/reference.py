@@ -5,9 +5,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from taskgrain.estimate.location import TO_SIGMA, median
 from taskgrain.estimate.monotone import Floats
 
 _BEST = 0.95
+_USUAL, _UNSURE = 0.5, 0.3
+"""The power with which runs follow the reference before there are any, and its standard deviation."""
+_FITS, _CLIP, _FAR = 10, 1.5, 3.0
+"""Fits, and standard deviations from which on a run, or the reference beside it, counts as no farther off."""
 
 
 def reference_table(rates: ArrayLike) -> Floats:
@@ -29,3 +34,24 @@ def best_rate(rates: ArrayLike) -> float:
     Not the very best, because one lucky measurement would then set the scale. ValueError as above.
     """
     return float(np.quantile(reference_table(rates), _BEST, axis=0).mean())
+
+
+def followed(log_granularity: Floats, log_peak: Floats) -> float:
+    """The power with which runs become slower where the reference beside them does [rounds x sizes].
+
+    It is 1 where a clock moves both, and 0 where the reference tells nothing of the runs: it may see states
+    of the cores that are over before the run begins, and scatters itself. Dividing each run by it would then
+    add its scatter to theirs. Huber's regression, with what is usual as its prior.
+    """
+    known = ~np.isnan(log_granularity)
+    slower, faster = ((one - median(one))[known] for one in (log_granularity, log_peak))
+    least = np.finfo(float).eps
+    found = _USUAL
+    for _ in range(_FITS if slower.size else 0):
+        off = slower + found * faster
+        sigma, far = (max(TO_SIGMA * float(np.median(np.abs(one))), least) for one in (off, faster))
+        weight = np.minimum(1.0, _CLIP * sigma / np.maximum(np.abs(off), least))
+        weight *= np.minimum(1.0, _FAR * far / np.maximum(np.abs(faster), least))
+        told, prior = float((weight * faster**2).sum()), (sigma / _UNSURE) ** 2
+        found = (prior * _USUAL - float((weight * faster * slower).sum())) / (prior + told)
+    return min(max(found, 0.0), 1.0)

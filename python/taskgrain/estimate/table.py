@@ -5,22 +5,22 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from statistics import median
 
 import numpy as np
 from numpy.typing import NDArray
 
-from taskgrain.estimate.location import TO_SIGMA, location, spread
+from taskgrain.estimate.location import TO_SIGMA
 from taskgrain.estimate.location import median as column_median
 from taskgrain.estimate.monotone import Floats
+from taskgrain.estimate.reference import followed
 from taskgrain.estimate.sample import Sample
 from taskgrain.estimate.start import Start
 
 FEW_ROUNDS = 6  # the smallest count whose range covers the median with 95 %: 1 - 2 / 2**6 = 0.97
 _INTERRUPTED = (math.log(3.0), 5.0 * TO_SIGMA)  # log efficiency below the median: at least, and in deviations
-_DIP, _FEW_DIPS = 3.0, 0.125  # robust deviations below its round, and the share of measurements so low
 _JOINS = 3  # rounds with which a size takes part in the fit
 
 
@@ -29,14 +29,18 @@ class Table:
     """Samples as a table: one row a round, one column a size, sizes ascending.
 
     [rounds x sizes] hold logarithms: the median of a run's repeats, NaN where there was no run. Start and end
-    of the runs are taken off where shorter runs tell what they take.
+    of the runs are taken off where shorter runs tell what they take. All are as they would be beside cores
+    of one rate, the median one: a run beside a slower reference counts as quicker, as far as runs of this
+    table follow the reference.
     """
 
     iterations: Floats  # [sizes]
     log_work: Floats  # [sizes], log of the work of one task
     log_granularity: Floats  # [rounds x sizes]
-    log_efficiency: Floats  # [rounds x sizes], against the reference beside the run
-    log_peak: Floats  # [rounds x sizes], that reference
+    log_efficiency: Floats  # [rounds x sizes], against that rate
+    log_peak: Floats  # [rounds x sizes], the reference beside the run
+    log_rate: float  # their median; 0 without any
+    follows: float  # the power with which runs follow the reference: 1 for a clock, 0 if not at all
     process: NDArray[np.int64]  # [rounds], which process served it; 0: not known
     rounds: NDArray[np.int64]  # [sizes], how many rounds measured it
     repeats: NDArray[np.int64]  # [sizes]
@@ -77,60 +81,48 @@ class Table:
             peak[at] = math.log(run[0].peak)
             repeats[columns[n]] += len(run)
             process[rows[r]] = run[0].process
-        peak = _without_dips(peak)
-        efficiency = log_work - granularity - peak
+        known = ~np.isnan(peak)
+        rate = float(np.median(peak[known])) if known.any() else 0.0
+        peak = np.where(known | np.isnan(granularity), peak, rate)  # the empty kernel needs none
+        follows = followed(granularity, peak)
+        granularity += follows * (peak - rate)
+        efficiency = log_work - granularity - rate
         hit = _interrupted(efficiency)
         granularity[hit] = efficiency[hit] = peak[hit] = np.nan
         rounds = (~np.isnan(granularity)).sum(axis=0)
         numbers = np.array(sizes, dtype=float)
         lasted = column_median(seconds)
         share = start.seconds / (start.seconds + math.exp(float(np.median(lasted))))
-        return cls(
-            numbers, log_work, granularity, efficiency, peak, process, rounds, repeats, lasted, start, share
-        )
+        logs = log_work, granularity, efficiency, peak
+        return cls(numbers, *logs, rate, follows, process, rounds, repeats, lasted, start, share)
 
     @cached_property
     def located(self) -> tuple[Floats, Floats]:
         """Log granularity and log efficiency of each size: locations over the rounds, [sizes]."""
-        granularity, efficiency = self.log_granularity, self.log_efficiency
-        return location(granularity, spread(granularity)), location(efficiency, spread(efficiency))
+        granularity = column_median(self.log_granularity)
+        return granularity, self.log_work - granularity - self.log_rate
 
     def resampled(self, picks: NDArray[np.int64]) -> tuple[Floats, Floats]:
         """The same over each resample of `picks` [resamples x rounds], [resamples x sizes]."""
-        # Each resample has its own start and end of a run, and the rows are without those of all rounds.
-        share = self.start.more(picks)[:, None] * np.exp(-self.log_seconds)
-        less = np.log1p(-np.minimum(share, 0.9))
-        logs = (self.log_granularity, less), (self.log_efficiency, -less)
-        found = [location(one[picks], spread(one)) + more for one, more in logs]
+        found = column_median(self.log_granularity[picks])
         # A size measured seldom may be missing from a resample altogether; it then says what it says in all.
-        granularity, efficiency = (
-            np.where(np.isnan(some), all_of, some) for some, all_of in zip(found, self.located, strict=True)
-        )
-        return granularity, efficiency
+        found = np.where(np.isnan(found), self.located[0], found)
+        # Each resample has its own start and end of a run, and its own rate.
+        share = self.start.more(picks)[:, None] * np.exp(-self.log_seconds)
+        rates = self.rates(picks)[:, None]
+        granularity = found + np.log1p(-np.minimum(share, 0.9)) - self.follows * (rates - self.log_rate)
+        return granularity, self.log_work - granularity - rates
 
-    def at_one_clock(self) -> Table:
-        """The same with the reference for a clock: granularity is what a core of it does in that time, in the
-        unit of the work. A slower clock lengthens both, and cancels."""
-        return replace(
-            self, log_granularity=self.log_work - self.log_efficiency, log_peak=np.zeros_like(self.log_peak)
-        )
+    def rates(self, picks: NDArray[np.int64]) -> Floats:
+        """The logarithm of the rate in each resample of `picks` [resamples]."""
+        peaks = self.log_peak[picks].reshape(len(picks), -1, 1)
+        return np.nan_to_num(column_median(peaks)[:, 0], nan=self.log_rate)
 
     @property
     def fit(self) -> NDArray[np.bool_]:
         """The sizes that take part in the fit: one measured seldom, or added late, joins after a few
         rounds."""
         return np.asarray(self.rounds >= min(_JOINS, int(self.rounds.max())))
-
-
-def _without_dips(log_peak: Floats) -> Floats:
-    """The reference beside each run [rounds x sizes], and where it was interrupted that of its round.
-
-    An interrupt hits a measurement here and there; a state of the cores more of them, and the runs as well.
-    """
-    middle = column_median(log_peak.T)[:, None]
-    below = middle - log_peak
-    dips = below > _DIP * TO_SIGMA * column_median(np.abs(below).reshape(-1, 1))
-    return np.where(dips, middle, log_peak) if dips.mean() <= _FEW_DIPS else log_peak
 
 
 def _interrupted(log_efficiency: Floats) -> NDArray[np.bool_]:

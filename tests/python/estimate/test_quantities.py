@@ -71,8 +71,7 @@ def test_the_error_is_about_what_rounds_scatter_by(quantity: Quantity) -> None:
         assert found is not None
         values.append(found.number)
         errors.append(error(found))
-    usual = 1.4826 * np.median(np.abs(values - np.median(values)))
-    assert 0.7 < np.median(errors) / usual < 2.0
+    assert 0.7 < np.median(errors) / np.std(values) < 2.0
 
 
 def test_more_rounds_make_the_error_smaller() -> None:

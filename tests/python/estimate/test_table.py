@@ -15,14 +15,31 @@ SIZES = (25, 50, 100, 200, 400)
 
 
 def test_rows_are_rounds_and_columns_are_sizes() -> None:
-    system = SimulatedSystem(constant(1e-7), QUIET, drift=lambda at: 2.0 if at // len(SIZES) == 1 else 1.0)
-    table = Table.of(samples_of(system, SIZES, 3))
+    table = Table.of(samples_of(SimulatedSystem(constant(1e-7), QUIET), SIZES, 3))
     assert table.iterations.tolist() == list(SIZES)
     assert table.log_granularity.shape == (3, 5) and table.rounds.tolist() == [3] * 5
     assert table.repeats.tolist() == [9] * 5
-    assert np.exp(table.log_granularity[:, 2]) == pytest.approx([2e-7, 4e-7, 2e-7])
+    assert np.exp(table.log_granularity[:, 2]) == pytest.approx([2e-7] * 3)
     assert np.exp(table.log_efficiency[:, 2]) == pytest.approx([0.5] * 3)
-    assert np.exp(table.log_peak[:, 2]) == pytest.approx([PEAK, PEAK / 2.0, PEAK])
+    assert np.exp(table.log_peak) == pytest.approx(np.full((3, 5), PEAK))
+
+
+def test_a_clock_that_changes_is_taken_out_as_if_all_runs_had_its_median() -> None:
+    rounds = 9
+    system = SimulatedSystem(
+        constant(1e-7), Noise(), drift=lambda at: 2.0 if at // len(SIZES) in (1, 4) else 1.0
+    )
+    table = Table.of(samples_of(system, SIZES, rounds))
+    assert table.follows > 0.95 and np.exp(table.log_rate) == pytest.approx(PEAK, rel=0.02)
+    assert np.exp(table.log_granularity[:, 2]) == pytest.approx([2e-7] * rounds, rel=0.1)
+    assert np.exp(table.log_efficiency[:, 2]) == pytest.approx([0.5] * rounds, rel=0.1)
+
+
+def test_a_reference_that_tells_nothing_of_the_runs_adds_nothing_to_their_scatter() -> None:
+    loose = Noise(run=0.05, reference=0.2)
+    table = Table.of(samples_of(SimulatedSystem(constant(1e-7), loose), SIZES, 40))
+    assert table.follows < 0.1
+    assert table.log_efficiency.std(axis=0) == pytest.approx([0.05] * 5, rel=0.5), "not 0.2"
 
 
 def test_a_run_that_was_interrupted_is_left_out_and_one_of_a_slow_state_is_not() -> None:
@@ -32,17 +49,6 @@ def test_a_run_that_was_interrupted_is_left_out_and_one_of_a_slow_state_is_not()
     table = Table.of(hit)
     assert table.rounds.tolist() == [12, 12, 11, 12, 12]
     assert np.isnan(table.log_efficiency[3, 2]) and np.isfinite(table.log_efficiency[5, 3])
-
-
-def test_a_reference_that_was_interrupted_is_that_of_its_round_and_one_of_a_slow_state_is_not() -> None:
-    samples = samples_of(SimulatedSystem(constant(1e-7), Noise(reference=0.01)), SIZES, 12)
-    dips = {(3, 100): 0.8, (5, 200): 0.9} | {(8, n): 0.8 for n in SIZES}
-    hit = [replace(s, peak=s.peak * dips.get((s.round, s.iterations), 1.0)) for s in samples]
-    peak = np.exp(Table.of(hit).log_peak) / PEAK
-    assert peak[3, 2] == pytest.approx(1.0, abs=0.03) and peak[5, 3] == pytest.approx(1.0, abs=0.03)
-    assert peak[8] == pytest.approx([0.8] * 5, abs=0.03)
-    often = [replace(s, peak=s.peak * (0.8 if (s.round + s.iterations) % 3 == 0 else 1.0)) for s in samples]
-    assert (Table.of(often).log_peak < np.log(0.9 * PEAK)).mean() > 0.2, "no interrupt comes so often"
 
 
 def test_what_is_measured_seldom_takes_part_once_it_means_something() -> None:
@@ -55,20 +61,25 @@ def test_what_is_measured_seldom_takes_part_once_it_means_something() -> None:
 
 
 def test_a_size_that_is_missing_from_a_resample_says_what_it_says_in_all() -> None:
-    samples = samples_of(SimulatedSystem(constant(1e-7), Noise(run=0.1)), SIZES, 4)
+    samples = samples_of(SimulatedSystem(constant(1e-7), Noise(run=0.1, reference=0.0)), SIZES, 4)
     table = Table.of([s for s in samples if s.iterations != 400 or s.round == 0])
     known, drawn = table.located, table.resampled(np.array([[1, 2, 3, 3], [0, 1, 2, 3]]))
     for all_of, some in zip(known, drawn, strict=True):
         assert some.shape == (2, 5) and some[0, 4] == all_of[4] == some[1, 4]
 
 
-def test_a_clock_that_changes_cancels_at_one_clock() -> None:
-    system = SimulatedSystem(constant(1e-7), QUIET, drift=lambda at: 1.0 + 0.1 * (at % 7))
-    table = Table.of(samples_of(system, SIZES, 6)).at_one_clock()
-    for column, size in enumerate(SIZES):
-        expected = (1e-7 + size * 1e-9) * PEAK
-        assert np.exp(table.log_granularity[:, column]) == pytest.approx([expected] * 6)
-    assert np.exp(table.log_work - table.located[0]) == pytest.approx(np.exp(table.located[1]))
+def test_the_rate_of_a_resample_moves_its_times_and_efficiencies() -> None:
+    system = SimulatedSystem(constant(1e-7), QUIET, drift=lambda at: 1.0 if at < 5 else 1.25)
+    table = Table.of(samples_of(system, SIZES, 2))
+    picks = np.array([[0, 0], [1, 1]])
+    assert np.exp(table.rates(picks)) == pytest.approx([PEAK, PEAK / 1.25])
+    for (granularity, efficiency), clock in zip(
+        zip(*table.resampled(picks), strict=True), (1.0, 1.25), strict=True
+    ):
+        assert np.exp(granularity) == pytest.approx(
+            clock * np.array([1.0 + n / 100.0 for n in SIZES]) * 1e-7, rel=0.02
+        )
+        assert np.exp(efficiency) == pytest.approx([n / (n + 100.0) for n in SIZES], rel=0.02)
 
 
 def test_start_and_end_of_a_run_are_taken_off_and_their_error_is_in_the_resamples() -> None:
