@@ -140,8 +140,8 @@ def _measured(
 
 def _round(searches: Sequence[Experiment], systems: Sequence[System], pause: float) -> None:
     machine = systems[0].machine
-    machine.measure_reference()
-    for requests in zip_longest(*(search.next_round() for search in searches)):
+    for turn, requests in enumerate(zip_longest(*(search.next_round() for search in searches))):
+        machine.refer(again=turn == 0)
         for search, system, request in zip(searches, systems, requests, strict=True):
             if request is not None:
                 search.tell(request, system.run(request), machine.rates)

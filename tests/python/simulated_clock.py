@@ -23,9 +23,8 @@ TAU = 1e-8  # seconds of one iteration on quiet cores
 WORK = 128.0  # of one iteration
 PEAK = WORK / TAU
 CORES, WIDTH = 2, 4
-_REFERENCE_SECONDS = 0.01  # once a round
-_BESIDE_SECONDS = 0.001  # before and after a run
-_FRESH_SECONDS = 0.005  # so long the reference after a run is that before the next
+_REFERENCE_SECONDS = 0.01
+_REFERENCE_EVERY = 0.25
 _ASKING_SECONDS = 0.0003  # of a request, besides the run
 
 
@@ -125,35 +124,35 @@ class Machine:
         self.rng, self.scatter = rng, scatter
         self.states = Timeline(states(rng))
         self.rates: list[list[float]] = []
-        self._beside: tuple[float, float] = (-math.inf, 0.0)
+        self._measured_at = -math.inf
 
     def _reference(self, seconds: float) -> float:
-        """The kernel's rate, averaged over so much time, which passes."""
-        end, work = self.now + seconds, 0.0
+        """The kernel's rate in the median step of so much time, which passes."""
+        end, lasted = self.now + seconds, list[tuple[float, float]]()
         while self.now < end:
             until, state = self.states.at(self.now)
             until = min(until, end)
-            work += (until - self.now) / state.kernel
+            lasted.append((1.0 / state.kernel, until - self.now))
             self.now = until
+        lasted.sort()
+        middle = next(
+            k for k in range(len(lasted)) if sum(one for _, one in lasted[: k + 1]) >= seconds / 2.0
+        )
         hit = self.scatter.interrupts and self.rng.random() < self.scatter.interrupts
-        return (1.0 - hit * self.rng.uniform(0.05, 0.3)) * work / seconds * self._quiet_reference()
+        return (1.0 - hit * self.rng.uniform(0.05, 0.3)) * lasted[middle][0] * self._quiet_reference()
 
     def _quiet_reference(self) -> float:
         return PEAK * math.exp(self.scatter.reference * float(self.rng.standard_normal()))
 
-    def measure_reference(self) -> None:
-        self.rates.append([self._reference(_REFERENCE_SECONDS)] * CORES)
+    def refer(self, again: bool) -> None:
+        """Measures the reference, unless that is neither asked for nor too long ago."""
+        if again or self.now - self._measured_at >= _REFERENCE_EVERY:
+            self.rates.append([self._reference(_REFERENCE_SECONDS)] * CORES)
+            self._measured_at = self.now
 
-    def before(self, unseen: bool) -> float:
+    def beside(self, unseen: bool) -> float:
         """The reference before a run; `unseen` where it sees quiet cores whatever they are."""
-        if self.now - self._beside[0] >= _FRESH_SECONDS:
-            self.after(unseen)
-        return self._quiet_reference() if unseen else self._beside[1]
-
-    def after(self, unseen: bool) -> float:
-        rate = self._reference(_BESIDE_SECONDS)
-        self._beside = self.now, rate
-        return self._quiet_reference() if unseen else rate
+        return self._quiet_reference() if unseen else self.rates[-1][0]
 
 
 def additive(overhead: float, work: float) -> float:
@@ -229,7 +228,7 @@ class System:
     processes: Processes = Processes()
     crew: Crew[Process] = field(default_factory=lambda: Crew(True))
     seen: list[State] = field(default_factory=list)
-    """By the runs of the rounds: factors averaged over the time of the run."""
+    """By the repeats of the rounds: factors averaged over the time of the repeat."""
 
     def turn(self, systems: int) -> None:
         """Before a round: the next process serves, or a fresh one, if it is time for another."""
@@ -255,20 +254,18 @@ class System:
         if rng.random() < scatter.outlier_runs:
             log_run += math.log(rng.uniform(3.0, 100.0))
         slower = float(rng.uniform(*scatter.slower)) if rng.random() < scatter.slow_runs else 1.0
-        before = machine.before(unseen)
+        peak = machine.beside(unseen)
         machine.now += _ASKING_SECONDS
-        tasks, saw, times = request.steps * WIDTH, np.zeros(4), []
+        tasks, times = request.steps * WIDTH, []
         for k in range(request.warmup + request.repeats):
             log = log_run + scatter.repeat * rng.standard_normal()
             if rng.random() < scatter.outliers:
                 log += math.log(rng.uniform(3.0, 100.0))
-            seconds, saw_here = self._repeat(request.iterations, tasks, slower, math.exp(log))
+            seconds, saw = self._repeat(request.iterations, tasks, slower, math.exp(log))
             if k >= request.warmup:
                 times.append(seconds)
-                saw += saw_here
-        if request.phase == "measure":
-            self.seen.append(State(*(saw[:3] / saw[3]).tolist()))
-        peak = math.sqrt(before * machine.after(unseen))
+                if request.phase == "measure":
+                    self.seen.append(State(*(saw[:3] / saw[3]).tolist()))
         work = WORK * request.iterations * tasks
         return [
             Sample(request.iterations, request.round, seconds, work, tasks, CORES, peak, self.crew.number)
@@ -293,7 +290,7 @@ class System:
         return self.machine.now - begin, saw
 
     def typical_metg(self) -> float:
-        """METG in the state of the machine that half of the runs were better off than."""
+        """METG in the state of the machine that half of the repeats were better off than."""
         return float(np.median([self.curve.metg(state) for state in self.seen]))
 
     def mean_metg(self) -> float:
@@ -327,11 +324,11 @@ def drive_together(
     spent, most = 0.0, budget * len(searches)
     while not all(search.done for search in searches):
         begin = machine.now
-        machine.measure_reference()
         for search, system in zip(searches, systems, strict=True):
             if not search.done and not search.preparing:
                 system.turn(len(systems))
-        for requests in zip_longest(*(search.next_round() for search in searches)):
+        for turn, requests in enumerate(zip_longest(*(search.next_round() for search in searches))):
+            machine.refer(again=turn == 0)
             for search, system, request in zip(searches, systems, requests, strict=True):
                 if request is None:
                     continue

@@ -268,6 +268,6 @@ class Record:
                 line = replace(line, process=self._sessions * _STRIDE + line.process)
             if line.busy_hosts:
                 shares = [one or 0.0 for one in line.busy_hosts]
-                rates = line.reference_before, line.reference_after
+                rates = self.reference(state.kernel)[-1:].tolist()
                 state.at_hosts.append(at_hosts(self._hosts, shares, rates))
             state.take_run(line, self.reference(state.kernel))

@@ -6,7 +6,6 @@ import os
 from typing import Any
 
 from taskgrain.drive.answers import DriverError, Peak
-from taskgrain.drive.system import REFERENCE
 from taskgrain.machine.busy import Busy
 from taskgrain.machine.topology import frequency
 from taskgrain.measure.driver import Driver, DriverName
@@ -17,8 +16,6 @@ from taskgrain.measure.record import Record
 from taskgrain.results.lines import OF_A_REFERENCE, ReferenceKey, ReferenceLine
 
 _SECONDS = 0.01
-_BESIDE = 0.001
-"""Seconds of a measurement beside a run. States of the cores last from milliseconds to minutes."""
 _EVERY = 0.25
 """Seconds of measuring after which the reference is measured again within a round."""
 
@@ -50,16 +47,6 @@ class References:
         )
         self._journal.append(line)
         self._measured_at[key] = self._plan.clock()
-
-    def beside(self, key: ReferenceKey, kernel: dict[str, Any]) -> tuple[float, ...]:
-        """The rates of the kernel alone on each core at this moment; none of processors other than the cores.
-
-        It is quick, and is written with the run that it was measured beside. Raises `TaskgrainError`.
-        """
-        if key[0] != REFERENCE:
-            return ()
-        isa = self._plan.settings.isa
-        return self._drivers.ask_reference(lambda driver: driver.peak(kernel, _BESIDE, isa), _name(key)).rates
 
     def _peak(self, driver: Driver, key: ReferenceKey, kernel: dict[str, Any]) -> tuple[Peak, Busy]:
         """One measurement of the kernel alone, and what disturbed it."""

@@ -6,6 +6,7 @@ reference is measured in between, all along.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -28,6 +29,8 @@ from taskgrain.results.builds import Placed
 from taskgrain.results.store import Store
 from taskgrain.study.workload import Cell, Workload
 from taskgrain.words.errors import OutputError
+
+_SHOW_SECONDS = 0.2
 
 
 class Runner:
@@ -53,14 +56,13 @@ class Runner:
         self._budget = Budget(plan.settings.budget, self.record.elapsed, start, plan.clock)
         self._schedule = Schedule(plan, self.record, self._budget)
         self._so_far = SoFar(plan)
+        self._shown = -math.inf
         self._drivers = Drivers(plan, self._budget.time_left)
         journal = Journal(store, self.record, self._budget.elapsed)
         self._references = References(plan, self.record, self._drivers, journal)
         self._ends = Ends(plan, self.record, self._drivers, journal)
         self._journal = journal
-        self._runs = Runs(
-            plan, self.record, self._drivers, journal, self._references, self._ends, self._budget
-        )
+        self._runs = Runs(plan, self.record, self._drivers, journal, self._ends, self._budget)
 
     def _replay(self, lines: Sequence[Placed]) -> None:
         strange = 0
@@ -143,7 +145,7 @@ class Runner:
                 if may and not self._budget.over:
                     request = state.experiment.next_round()[0]
                     if self._runs.fits(state, request):
-                        self._plan.reporter.show(self._schedule.progress(state.cell.name))
+                        self._show(state)
                         self._runs.measure(state, request)
         self._judge(group[0].cell.workload if group else None)
         for said in self._so_far.sentences([one for one in group if one.failure is None]):
@@ -151,6 +153,13 @@ class Runner:
         for state in group:
             if state.done:
                 self._ends.conclude(state)
+
+    def _show(self, state: CellState) -> None:
+        """Shows how far the study is, now and then: guessing it looks at all cells."""
+        now = self._plan.clock()
+        if now - self._shown >= _SHOW_SECONDS:
+            self._shown = now
+            self._plan.reporter.show(self._schedule.progress(state.cell.name))
 
     def _judge(self, workload: Workload | None) -> None:
         """Lets the plan's judge end cells of a workload, if it has one."""

@@ -1,7 +1,6 @@
-"""One request of a cell: run it with the reference beside it, check the answer, and write it.
+"""One request of a cell: run it, check the answer, and write it.
 
-The state of the cores (clock, neighbours, place) shows in the reference just before and after the run. A run
-is repeated if others disturbed all of its repeats, and the least disturbed attempt counts. A run
+A run is repeated if others disturbed all of its repeats, and the least disturbed attempt counts. A run
 that does not fit into the budget is not begun, or stopped: that ends its cell.
 """
 
@@ -21,7 +20,6 @@ from taskgrain.measure.experiments.experiment import Request
 from taskgrain.measure.journal import Journal
 from taskgrain.measure.plan import Plan
 from taskgrain.measure.record import CellState, Record
-from taskgrain.measure.reference import References
 from taskgrain.results.lines import CrashLine, RejectedLine, RunLine
 from taskgrain.results.samples import undisturbed
 from taskgrain.words import quantity
@@ -32,8 +30,6 @@ _LONG = 1.0
 """Seconds of a run that is not repeated for being disturbed."""
 _RECENT = 16
 """Requests by which it is judged whether repeating helps."""
-_FRESH = 0.005
-"""Seconds for which the reference after a run is that before the next."""
 _DOUBTFUL = 20.0
 """No cache and no clock makes a system so many times quicker than the kernel alone; a busy machine, which has
 starved the reference, can."""
@@ -51,14 +47,11 @@ class Runs:
         record: Record,
         drivers: Drivers,
         journal: Journal,
-        references: References,
         ends: Ends,
         budget: Budget,
     ) -> None:
         self._plan, self._record, self._drivers, self._journal = plan, record, drivers, journal
-        self._references, self._ends, self._budget = references, ends, budget
-        self._beside: tuple[float, object, tuple[float, ...]] | None = None
-        """The last reference beside a run: when, of what, and its rates."""
+        self._ends, self._budget = ends, budget
         self._stayed_disturbed: deque[bool] = deque(maxlen=_RECENT)
         """For each of the last requests, whether every attempt was disturbed."""
 
@@ -82,15 +75,10 @@ class Runs:
 
         Raises `UsageError` if the driver calls the request invalid, `OutOfTime` at the end of the budget.
         """
-        simulated = self._plan.systems[state.cell.system].simulated
         best: RunLine | None = None
         for attempt in range(1, _MOST_ATTEMPTS + 1):
             try:
-                before = () if simulated else self._reference(state)
                 line = self._answer(state, request)
-                # At the end of the budget a run counts without the reference after it.
-                more = line is not None and before and not self._budget.over
-                after = self._reference(state, now=True) if more else ()
             except DriverError as error:
                 # One that does not start would not start for its other cells either.
                 same = [one for one in self._record.cells.values() if one.driver == state.driver]
@@ -100,8 +88,6 @@ class Runs:
                 return
             if line is None:
                 break
-            if before:
-                line = replace(line, reference_before=before, reference_after=after)
             if best is None or (line.disturbed, line.busy) < (best.disturbed, best.busy):
                 line = best = replace(line, attempts=attempt)
             else:
@@ -121,16 +107,6 @@ class Runs:
     def _hopeless(self) -> bool:
         """Tells whether most of the last requests stayed disturbed: repeating only eats the budget."""
         return len(self._stayed_disturbed) == _RECENT and sum(self._stayed_disturbed) > _RECENT / 2
-
-    def _reference(self, state: CellState, now: bool = False) -> tuple[float, ...]:
-        """Returns the rates of the kernel alone on each core, now or a moment ago."""
-        if not now and self._beside is not None:
-            then, of, rates = self._beside
-            if of == state.kernel and self._plan.clock() - then < _FRESH:
-                return rates
-        rates = self._references.beside(state.kernel, state.cell.workload.reference())
-        self._beside = self._plan.clock(), state.kernel, rates
-        return rates
 
     def _answer(self, state: CellState, request: Request) -> RunLine | None:
         """Returns one answer; None if it was stopped, which ends the cell.

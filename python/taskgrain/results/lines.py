@@ -313,11 +313,17 @@ class Attempt(OfCell):
     )
     warnings: tuple[Warning, ...] = _field(_warning, "what was odd about the answer", listed=True)
     reference_before: tuple[float | None, ...] = _positive(
-        "of the kernel alone on that core, just before the run", "work_unit/s", listed=True, gaps=True
+        "of the kernel alone on that core, just before the run; only in older results",
+        "work_unit/s",
+        listed=True,
+        gaps=True,
     )
     """One for each core."""
     reference_after: tuple[float | None, ...] = _positive(
-        "of the kernel alone on that core, just after the run", "work_unit/s", listed=True, gaps=True
+        "of the kernel alone on that core, just after the run; only in older results",
+        "work_unit/s",
+        listed=True,
+        gaps=True,
     )
     """One for each core."""
     slowdown: float | None = _positive(

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from statistics import fmean, median
 
 from taskgrain.results import ranking
-from taskgrain.results.builds import plain
 from taskgrain.results.cell import Cell
 from taskgrain.words import quantity
 from taskgrain.words.endings import Ending
@@ -19,10 +17,6 @@ _DISTURBED = 0.1
 """Likewise, the share of the cores' time that others used, and of runs that they disturbed all along."""
 _MOSTLY = 0.5
 """The share of disturbed runs from which on orders may be those of the disturbances."""
-_MOVED = 1.1
-"""The kernel alone at one time over the kernel alone at another, from which on the clock moved."""
-_TIMES, _LEAST_RUNS = 10, 20
-"""Into how many times a measurement is divided for that, and how many runs each has at least."""
 _FACTOR = 1.5
 """What is known worse than within this factor is said as a factor."""
 _SIMULATED = "These cells are simulated: no machine was measured."
@@ -61,11 +55,9 @@ def state_of_the_machine(cells: Sequence[Cell]) -> str:
             f" In {resting} of {quantity.counted(len(cells), 'cell')} METG rests on disturbed runs, and may "
             "be too large."
         )
-    if moved := _moved(cells):
-        machine += f" {moved}"
     known = [cell for cell in cells if cell.metg.value]
     if not known:
-        return machine if busy or moved else ""
+        return machine if busy else ""
     said = f"METG is known {_within(cell.metg.reach for cell in known)}"
     best = {name: ranking.best(here) for name, here in ranking.by_workload(cells).items()}
     ratios = [one for cell in known if (top := best[cell.workload]) and (one := cell.ratio_to(top.name))]
@@ -94,31 +86,6 @@ def _slowdown(cell: Cell) -> float | None:
     """Its best rate over its peak rate."""
     line = cell.result
     return line.best_rate / line.peak_rate if line and line.best_rate and line.peak_rate else None
-
-
-def _moved(cells: Sequence[Cell]) -> str:
-    """How far the clock moved, by the kernel alone beside runs of one workload; empty if it hardly did."""
-    found = [1.0]
-    beside: dict[tuple[object, ...], list[tuple[float, float]]] = defaultdict(list)
-    for cell in cells:
-        if cell.system != plain(cell.system):  # an earlier build, on another machine perhaps
-            continue
-        for run in cell.runs:
-            if run.time is not None and (rates := [one for one in run.reference_after if one]):
-                reference = cell.started.reference if cell.started else None
-                beside[cell.workload, reference, len(rates)].append((run.time, fmean(rates)))
-    for runs in map(sorted, beside.values()):
-        size = max(_LEAST_RUNS, math.ceil(len(runs) / _TIMES))
-        starts = range(0, len(runs) - size + 1, size)
-        if speeds := [median(rate for _, rate in runs[at : at + size]) for at in starts]:
-            found.append(max(speeds) / min(speeds))
-    if max(found) < _MOVED:
-        return ""
-    more = quantity.percent(max(found) - 1.0)
-    return (
-        f"Its clock moved: the kernel alone did {more} more at one time than at another. METG in seconds "
-        "moved with it, the work at METG did not."
-    )
 
 
 def _within(factors: Iterable[float]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import subprocess
 import sys
 from dataclasses import replace
@@ -29,7 +30,12 @@ BENCH = Path(__file__).parents[3] / "bench" / "worlds.py"
 def test_intervals_hold_the_truth_and_a_system_is_like_itself(name: str, seeds: int) -> None:
     trials = [trial(WORLDS[name], seed, resamples=200) for seed in range(seeds)]
     found = [one for each in trials for one in each.found]
-    held = [one.metg.metg.contains(one.typical) for one in found if one.metg.metg.value is not None]
+    held = [
+        (one.metg.metg.low or 0.0) <= max(one.typical, one.mean)
+        and min(one.typical, one.mean) <= (one.metg.metg.high or math.inf)
+        for one in found
+        if one.metg.metg.value is not None
+    ]
     assert len(held) == len(found)
     assert sum(held) >= 0.85 * len(held)
     assert sum(each.same.decided for each in trials) <= 0.2 * seeds
@@ -51,14 +57,16 @@ def test_a_run_and_the_reference_see_what_is_while_they_last() -> None:
     system = System(machine, CONSTANT, Timeline(always()(rng)))
     # A task takes 5 µs in the slow state and 2 µs later, and there are two tasks a step and core.
     request = Request("measure", 0, round(ITERATIONS), 100_000, 1, 0)
+    machine.refer(again=False)
     (sample,) = system.run(request)
-    slow = 0.5 - 0.0013  # the reference before the run, and the asking, took the rest
+    slow = 0.5 - 0.0103  # the reference before the run, and the asking, took the rest
     assert sample.seconds == pytest.approx(slow + 2.0 * 2e-6 * 1e5 * (1.0 - slow / (2.0 * 5e-6 * 1e5)))
-    assert sample.peak == pytest.approx(PEAK / 3.0**0.5), "slow before, quick after"
+    assert sample.peak == pytest.approx(PEAK / 3.0), "slow before"
     (saw,) = system.seen
     share = slow / sample.seconds
     assert (saw.kernel, saw.overhead, saw.run) == pytest.approx((1.0 + 2.0 * share, 1.0 + share, 1.0))
-    assert machine.now == pytest.approx(0.0013 + sample.seconds + 0.001)
+    assert machine.now == pytest.approx(0.0103 + sample.seconds)
+    machine.refer(again=False)
     (later,) = system.run(request)
     assert later.seconds == pytest.approx(0.4) and later.peak == pytest.approx(PEAK)
 

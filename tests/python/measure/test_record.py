@@ -148,10 +148,11 @@ def test_a_failed_cell_begins_again() -> None:
 
 def test_what_hosts_did_is_kept_by_the_names_of_their_session() -> None:
     first, second = runs(2)
-    rates = {"reference_before": [2e9, 1e9], "reference_after": [2e9, 1e9], "busy_hosts": [0.0, 0.25]}
+    shares = {"busy_hosts": [0.0, 0.25]}
+    rates = reference(rates=[2e9, 1e9])
     session = {"kind": "session", "hosts": [{"host": "a"}, {"host": "b"}]}
     other = session | {"hosts": [{"host": "a"}, {"host": "c"}]}
-    state = taken(session, reference(), first | rates, other, reference(), second | rates)
+    state = taken(session, rates, first | shares, other, rates, second | shares)
     assert state.at_hosts == [
         {"a": AtHost(2e9, 0.0), "b": AtHost(1e9, 0.25)},
         {"a": AtHost(2e9, 0.0), "c": AtHost(1e9, 0.25)},

@@ -71,13 +71,11 @@ def test_what_is_finished_is_not_measured_again(whole: Study) -> None:
     assert again.runs == 0 and (folder / "runs.jsonl").read_bytes() == before
 
 
-def test_the_reference_is_measured_throughout_and_beside_each_run(whole: Study) -> None:
-    folder, world, _ = whole
-    found = lines(folder, "run", "reference")
+def test_the_reference_is_measured_throughout(whole: Study) -> None:
+    found = lines(whole[0], "run", "reference")
     gaps = "".join("R" if line["kind"] == "reference" else "." for line in found).split("R")
     assert not gaps[0] and max(map(len, gaps)) <= 2 * 16 and len(gaps) > 8 * 2
     runs = [line for line in found if line["kind"] == "run"]
-    assert all(run["reference_before"] == run["reference_after"] == list(world.rates) for run in runs)
     assert len(runs) > 3 * (len(found) - len(runs)), "most runs have no reference line before them"
 
 
@@ -263,8 +261,6 @@ def test_a_system_elsewhere_has_its_own_reference(tmp_path: Path) -> None:
     assert found == {(REFERENCE, 2), ("other", 1)}
     known = {(line["system"], line["reference"], line["cores"]) for line in lines(tmp_path, "cell")}
     assert known == {("fast", REFERENCE, 2), ("slow", "other", 1)}
-    beside = {line["cell"].split("/")[0]: line.get("reference_before", []) for line in lines(tmp_path, "run")}
-    assert beside == {"fast": list(world.rates), "slow": []}
     again = World()
     found_again = measure(tmp_path, again, systems=on_another_processor(tmp_path))
     assert comparable(found_again) == comparable(states) and again.runs == 0
@@ -303,8 +299,6 @@ def test_each_number_of_cores_has_its_drivers_and_its_reference(tmp_path: Path) 
     assert (
         rates == {(one["asked_cores"], one["cores"]) for one in lines(tmp_path, "cell")} == {(1, 1), (2, 2)}
     )
-    beside = {(one["cell"][-1], len(one["reference_before"])) for one in lines(tmp_path, "run")}
-    assert beside == {("1", 1), ("2", 2)}
     for line in lines(tmp_path, "ratio"):
         assert line["cell"].partition("/")[2] == line["to"].partition("/")[2]
         assert line["value"] == pytest.approx(OVERHEADS["slow"] / OVERHEADS["fast"], rel=0.1)

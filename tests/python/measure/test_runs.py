@@ -62,19 +62,6 @@ def test_a_run_of_more_than_a_second_is_not_repeated(tmp_path: Path) -> None:
     assert any(line["disturbed"] for line in lines(tmp_path, "run") if line["cell"].startswith("slow/"))
 
 
-def test_a_run_carries_the_reference_before_and_after_it(tmp_path: Path) -> None:
-    """The cores become slower in the middle of the study: a run sees it on one side, all later ones on
-    both."""
-    world = World()
-    world.slowdown = lambda now: 1.0 if now < 0.3 else 2.0
-    measure(tmp_path, world, table=ONE)
-    sides = [(line["reference_before"][0], line["reference_after"][0]) for line in lines(tmp_path, "run")]
-    quick, slow = world.rates[0], world.rates[0] / 2.0
-    assert sides[0] == (quick, quick) and sides[-1] == (slow, slow)
-    changes = [one for one in sides if one not in ((quick, quick), (slow, slow))]
-    assert changes in ([], [(quick, slow)]), "once at most"
-
-
 def test_no_honest_system_is_refused_where_the_reference_was_starved(tmp_path: Path) -> None:
     """It gets so little of a busy machine, before and beside all runs, that each of them seems too fast."""
     world = World()

@@ -128,31 +128,6 @@ def test_each_workload_has_its_order_and_nothing_is_said_of_nothing() -> None:
     assert len(verdict([judged("a")])) == 1, "alone there is no order"
 
 
-@pytest.mark.parametrize(("slower", "said"), [(0.85, "did 18 % more at one time"), (0.95, "")])
-def test_a_clock_that_moved_is_said(slower: float, said: str) -> None:
-    """Also where systems take turns, and one of them uses fewer of the cores."""
-    cells = [judged("a"), judged("b", ratio=(1.9, 2.1))]
-    for k in range(200):
-        rate = 1e9 * (slower if k >= 120 else 1.0)
-        cell = cells[k % 2]
-        cell.runs.append(
-            RunLine(cell=cell.name, time=float(k), reference_after=(rate, 1.001 * rate)[: 1 + k % 2])
-        )
-    (first, *_) = verdict(cells)
-    assert (said in first) if said else ("clock" not in first)
-
-
-def test_clocks_of_two_references_and_machines_are_not_one() -> None:
-    """A reference of a system's own is far quicker, and that of another machine half as quick."""
-    cells = [judged(name) for name in ("a", "b", "c@ab12cd34.0f3a9b21")]
-    assert cells[1].started is not None
-    cells[1].started = replace(cells[1].started, reference="its-own")
-    for k in range(300):
-        cell, rate = cells[k % 3], (1e9, 1e12, 5e8)[k % 3]
-        cell.runs.append(RunLine(cell=cell.name, time=float(k), reference_after=(rate, rate)))
-    assert "clock" not in verdict(cells)[0]
-
-
 def test_a_simulation_says_nothing_of_a_machine() -> None:
     cells = [judged("a", simulated=True), judged("b", ratio=(1.9, 2.1), simulated=True)]
     first, second = verdict(cells)
