@@ -306,9 +306,9 @@ def test_every_pattern_and_kernel_has_a_row() -> None:
 
     page = (ROOT / "docs/reference/patterns.md").read_text()
     for section, names in (("Patterns", patterns()), ("Kernels", kernels())):
-        table = page.split(f"# {section}\n", 1)[1].split("\n# ", 1)[0]
+        table = page.split(f"# {section}\n", 1)[1].split("\n## ", 1)[0]
         assert sorted(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)) == sorted(names), section
-    table = page.split("# Ramp, period and bound\n", 1)[1].split("\n# ", 1)[0]
+    table = page.split("## Ramp, period and bound\n", 1)[1].split("\n## ", 1)[0]
     named = " ".join(re.findall(r"^\| (`[^|]+) \|", table, re.MULTILINE))
     assert sorted(re.findall(r"`(\w+)`", named)) == sorted(patterns())
 

@@ -68,7 +68,7 @@ def test_on_the_way_it_says_what_the_answer_says(tmp_path: Path) -> None:
     world = World()
     world.slowdown = lambda now: 1.0 if now < 0.05 else 1.6
     measured(tmp_path / "late", world, 1.0)
-    (late,) = world.notes
+    *_, late = world.notes
     assert ", ≤ 80 %, that of 32 µs, with slow; " in late
     first = next(one for one in curves.read(tmp_path / "late") if one.system == "slow")
     alone = replace(first, points={work: one for work, one in first.points.items() if work > WORK})
