@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-_LEAST_GRACE = 1.0
-_GRACE_SHARE = 0.02
+_GRACE, _GRACE_SHARE, _MOST_SHARE = 1.0, 0.02, 0.1
+"""Seconds, or a share of the budget if that is more; never more than the other share."""
 _LEAST_TASK_SECONDS = 10e-9
 """Seconds of a core for a task without work: no system takes less, so what is too much by this never fits."""
 
@@ -41,11 +41,15 @@ class Budget:
 
     def time_left(self) -> float:
         """Seconds for what is under way: a little more than is left, as most of it ends soon."""
-        return self.left() + max(_LEAST_GRACE, _GRACE_SHARE * self.seconds)
+        return self.left() + self._grace
+
+    @property
+    def _grace(self) -> float:
+        return min(max(_GRACE, _GRACE_SHARE * self.seconds), _MOST_SHARE * self.seconds)
 
     def most_seconds(self, alone: bool) -> float:
         """Seconds that one run may take. While other cells wait, it may take half of what is left."""
-        return math.inf if alone else max(_LEAST_GRACE, 0.5 * self.left())
+        return math.inf if alone else max(self._grace, 0.5 * self.left())
 
 
 def least_seconds(tasks: int, cores: int) -> float:

@@ -30,6 +30,7 @@ def test_counts_all_calls() -> None:
     now += 1.0
     assert budget.over
     assert Budget(1000.0, 0.0, now, lambda: now).time_left() == 1020.0, "or 2 % of the budget"
+    assert Budget(4.0, 0.0, now, lambda: now).time_left() == 4.4, "and a tenth of it at most"
 
 
 def test_none_is_no_limit() -> None:
