@@ -33,7 +33,7 @@ from taskgrain.measure import progress
 from taskgrain.measure.driver import DriverName
 from taskgrain.measure.experiments.experiment import Experiment
 from taskgrain.measure.experiments.table import experiment_named
-from taskgrain.measure.plan import Plan
+from taskgrain.measure.plan import Plan, cell_settings
 from taskgrain.measure.record import CellState
 from taskgrain.measure.runner import Runner
 from taskgrain.results import ranking
@@ -110,6 +110,7 @@ def checked_cells(study: Study, systems: Sequence[System], cores: int) -> list[C
         graphs = workload.request(1, study.settings.steps or 16)[:1]
         try:
             Run(json.dumps({"op": "run", "graphs": graphs, "validate": "off", "isa": study.settings.isa}))
+            cell_settings(study.settings, workload, simulated_alone(systems) != "")
         except (InvalidSpec, Unsupported) as error:
             raise UsageError(study.complaint(workload, str(error))) from error
     return cells

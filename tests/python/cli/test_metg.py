@@ -136,3 +136,12 @@ def test_neighbours_mean_others_and_a_pattern_that_counts_them(taskgrain: Comman
     assert narrow.code == 2 and "--neighbours: 5 need a width of at least 6" in narrow.err
     both = taskgrain("metg", "--systems", systems, "--neighbours", 5, "--radix", 5)
     assert both.code == 2 and "give this or --" in both.err
+
+
+def test_a_graph_that_would_be_all_ramp_is_refused_before_anything_is_written(
+    taskgrain: Command, systems: Path, tmp_path: Path
+) -> None:
+    words = ("metg", "--systems", systems, "--pattern", "dom", "-q", "-o", tmp_path / "out")
+    refused = taskgrain(*words, "--width", "100000")
+    assert refused.code == 2 and "width: 100000 is not allowed; allowed: one whose runs" in refused.err
+    assert not (tmp_path / "out").exists()
