@@ -1,12 +1,14 @@
 """How well two studies of the same machine agree.
 
     python bench/twice.py results/first results/second
+    python bench/twice.py --again results/first results/second
 
-Prints, for METG, the work at METG (which is METG at one clock), the overhead of a task and the ratios: by how
-much the two studies differ (median, largest, root mean square of the logarithm), the half-width of the
-intervals (median), and how many of the intervals overlap. A missing bound is infinite. The last line says how
-many ratios of the second study lie within 25 % of the first, and how many winners that the second names alone
-are surely slower than another system in the first.
+The first reads what the studies came to. The second estimates METG from their runs anew, with its ratios to
+`taskgrain_graph` and `limit`. Prints, for METG, the work at METG (which is METG at one clock), the overhead
+of a task and the ratios: by how much the two studies differ (median, 80th percentile, largest, root mean
+square of the logarithm), the half-width of the intervals (median), and how many of the intervals overlap. A
+missing bound is infinite. The last line says how many ratios of the second study lie within 25 % of the
+first, and how many winners that the second names alone are surely slower than another system in the first.
 """
 
 from __future__ import annotations
@@ -17,11 +19,17 @@ from pathlib import Path
 
 import numpy as np
 
+from taskgrain.estimate.metg import estimate
+from taskgrain.estimate.ratio import ratio
 from taskgrain.results import ranking, reader
 from taskgrain.results.cell import Cell, cells
 from taskgrain.results.lines import MetgLine, RatioLine
+from taskgrain.results.measurements import opened
 from taskgrain.words.errors import UsageError
+from taskgrain.words.interval import Interval
 
+_TO = ("taskgrain_graph", "limit")
+_RESAMPLES = 400
 Numbers = dict[str, tuple[float, float, float]]
 """Values with the ends of their intervals, by what they are of."""
 
@@ -44,17 +52,38 @@ def numbers(folder: Path) -> dict[str, Numbers]:
     return found
 
 
+def again(folder: Path) -> dict[str, Numbers]:
+    """The same from the runs of a study, by the estimate of today; ratios are to two systems."""
+    every = [one for one in opened(folder).measurements if not one.earlier]
+    samples = {(one.system, one.workload): [s for s in one.samples if s.iterations] for one in every}
+    found: dict[str, Numbers] = {"METG": {}, "work": {}, "overhead": {}}
+    found |= {f"to {other}": {} for other in _TO}
+    for (system, workload), own in samples.items():
+        metg = estimate(own, resamples=_RESAMPLES)
+        of: dict[str, Interval] = {"METG": metg.metg, "work": metg.work, "overhead": metg.overhead}
+        of |= {
+            f"to {other}": ratio(own, samples[other, workload], resamples=_RESAMPLES)
+            for other in _TO
+            if other != system and (other, workload) in samples
+        }
+        for kind, one in of.items():
+            if one.value:
+                found[kind][f"{system}/{workload}"] = one.value, *one.ends
+    return found
+
+
 def row(kind: str, first: Numbers, second: Numbers) -> str:
     common = sorted(first.keys() & second.keys())
     if not common:
-        return f"{kind:9} none in both"
+        return f"{kind:18} none in both"
     apart = [abs(math.log(first[name][0] / second[name][0])) for name in common]
     both = [side[name] for side in (first, second) for name in common]
     widths = [(high - low) / (2.0 * value) for value, low, high in both]
     overlap = sum(first[one][1] <= second[one][2] and second[one][1] <= first[one][2] for one in common)
     square = math.sqrt(float(np.mean(np.square(apart))))
-    differ = f"{math.expm1(float(np.median(apart))):8.1%} {math.exp(max(apart)):8.2f}x {square:7.1%}"
-    return f"{kind:9} {differ} {np.median(widths):11.1%}   {overlap} of {len(common)}"
+    usual, most = (math.expm1(float(np.quantile(apart, share))) for share in (0.5, 0.8))
+    differ = f"{usual:8.1%} {most:7.1%} {math.exp(max(apart)):8.2f}x {square:7.1%}"
+    return f"{kind:18} {differ} {np.median(widths):11.1%}   {overlap} of {len(common)}"
 
 
 def standings(folder: Path) -> dict[str, ranking.Standing[Cell]]:
@@ -77,15 +106,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("first", type=Path)
     parser.add_argument("second", type=Path)
+    parser.add_argument("--again", action="store_true", help="estimate from the runs anew")
     options = parser.parse_args()
     try:
-        first, second = numbers(options.first), numbers(options.second)
+        first, second = map(again if options.again else numbers, (options.first, options.second))
     except UsageError as error:
         parser.error(str(error))
-    print("          differ   at most     rms  half-width   overlap")
+    print("                     differ  1 in 5   at most     rms  half-width   overlap")
     for kind in first:
         print(row(kind, first[kind], second[kind]))
-    print(verdict(options.first, options.second, first["ratio"], second["ratio"]))
+    if not options.again:
+        print(verdict(options.first, options.second, first["ratio"], second["ratio"]))
 
 
 if __name__ == "__main__":

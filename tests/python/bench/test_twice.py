@@ -6,13 +6,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 import results_folder
 
 FILE = Path(__file__).parents[3] / "bench" / "twice.py"
 
 
-def twice(first: Path, second: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, str(FILE), str(first), str(second)]
+def twice(*words: str | Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, str(FILE), *map(str, words)]
     return subprocess.run(command, capture_output=True, text=True)
 
 
@@ -36,8 +37,10 @@ def test_differences_widths_and_overlaps(tmp_path: Path) -> None:
     done = twice(study(tmp_path / "a", 1e-6, 2e-6, 4e-6), study(tmp_path / "b", 1e-6, 2.2e-6, 6e-6))
     *lines, verdict = done.stdout.splitlines()
     rows = {line.split()[0]: line.split()[1:] for line in lines[1:]}
-    assert rows["METG"] == ["10.0%", "1.50x", "24.0%", "10.0%", "2", "of", "3"]
-    assert rows["ratio"] == ["10.0%", "1.50x", "24.0%", "inf%", "3", "of", "3"], "a missing bound is infinite"
+    assert rows["METG"] == ["10.0%", "32.5%", "1.50x", "24.0%", "10.0%", "2", "of", "3"]
+    assert rows["ratio"] == ["10.0%", "32.5%", "1.50x", "24.0%", "inf%", "3", "of", "3"], (
+        "a missing bound is infinite"
+    )
     assert verdict == "2 of 3 ratios within 25 %; 1 of 1 workloads have a winner, 0 a false one"
 
 
@@ -52,3 +55,13 @@ def test_a_winner_that_is_slower_in_the_first_study_is_false(tmp_path: Path) -> 
 def test_a_folder_without_results_is_named(tmp_path: Path) -> None:
     done = twice(tmp_path / "none", tmp_path)
     assert done.returncode == 2 and str(tmp_path / "none") in done.stderr and "Traceback" not in done.stderr
+
+
+@pytest.mark.slow
+def test_a_study_estimated_again_is_like_itself() -> None:
+    folder = FILE.parents[1] / "docs" / "results" / "2026-11-27-default"
+    _, *rows = twice("--again", folder, folder).stdout.splitlines()
+    assert [row.split("  ")[0].strip() for row in rows] == [
+        "METG", "work", "overhead", "to taskgrain_graph", "to limit",
+    ]  # fmt: skip
+    assert all(" 0.0%    0.0%     1.00x " in row for row in rows)
