@@ -210,7 +210,7 @@ TEST_P(Patterns, NoScheduleIsQuickerThanTheBoundWhichThoseOfBarriersReach) {
   });
 }
 
-/// Each step is a file's, whose tasks depend on all of the step before where `all` says so, and else on their own point.
+/// Each step is a file's, whose tasks depend on all of the step before where `all` says so, else on their own point.
 Graph layered(const std::vector<std::pair<int, bool>>& steps) {
   std::string name;
   for (const auto& [width, all] : steps) name += std::to_string(width) + (all ? "a" : "o");

@@ -24,6 +24,7 @@ void Engine::print(const char* message) noexcept {
 }
 
 void Engine::print(const Failure& failure) noexcept {
+  if (failure.passed_on) return;
   try {
     std::rethrow_exception(failure.exception);
   } catch (const std::exception& error) {
@@ -51,14 +52,10 @@ void Engine::report(Handler& handler, const std::string& task) noexcept {
   });
   surely([&] {
     const std::lock_guard lock(mutex_);
-    failures_.reserve(failures_.size() + 1);  // from here on nothing throws
-    // What a task passes on, as the failure of a launch that it has made, is one failure: it counts where it was passed
-    // to, unless somebody has been told of it already.
-    failure->reported = std::ranges::any_of(handlers_, [&](const auto& one) {
-      return one->failure_ && one->failure_->exception == cause && one->failure_->reported;
-    });
-    std::erase_if(failures_, [&](const auto& one) { return one->exception == cause && (one->reported = true); });
-    if (!failure->reported) failures_.push_back(failure);
+    // What a task passes on, as the failure of a launch that it has made, is thrown here and there, and told once.
+    failure->passed_on = std::ranges::any_of(
+        handlers_, [&](const auto& one) { return one->failure_ && one->failure_->exception == cause; });
+    failures_.push_back(failure);
     handler.failure_ = failure;
     ++handler.failures_;
   });
