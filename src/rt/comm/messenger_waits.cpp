@@ -266,9 +266,13 @@ void Messenger::notify_failure_to(int other) noexcept {
 void Messenger::lost(int rank, const std::string& why) noexcept {
   bool is_news = false;
   try {
+    constexpr std::string_view said = "it said: ";
     constexpr std::string_view unsaid = "; it has not said which tasks were pending there";
-    const bool said = why.starts_with("it said: ") || why.ends_with(unsaid);
-    is_news = set_failed(rank, said ? why : why + std::string(unsaid));
+    if (why.starts_with(said)) {  // the words of the message that its end has overtaken
+      is_news = set_failed(rank, why.substr(said.size()));
+    } else {
+      is_news = set_failed(rank, why.ends_with(unsaid) ? why : why + std::string(unsaid));
+    }
   } catch (const std::bad_alloc&) {
     is_news = set_failed(rank, "");
   }

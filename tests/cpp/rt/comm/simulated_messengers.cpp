@@ -641,6 +641,7 @@ void World::has_failed(Rank& me, const RankFailed& error) {
     violated("another rank is said to have failed: " + what);
   for (const std::string& words : words_)
     if (what.find(words) == std::string::npos) violated("another failure is told: " + what);
+  if (what.find("it said: ") != std::string::npos) violated("the words depend on the way that they came: " + what);
   if (trouble_ == Trouble::leaves && !std::exchange(any_failed_, true) && me.at < trouble_at_)
     violated("a rank fails because of one that has left after the same wait");
 }
