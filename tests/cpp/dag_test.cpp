@@ -24,10 +24,10 @@ std::string file_of(const std::string& text) {
   return path;
 }
 
-Graph graph_of(const std::string& text) { return Graph({.pattern = "dag", .dag = file_of(text)}); }
+Graph graph_in(const std::string& text) { return Graph({.pattern = "dag", .dag = file_of(text)}); }
 
 TEST(Dag, ReadsOneObjectOfSteps) {
-  const Graph graph = graph_of(R"({"steps":[{"width":2,"dependences":[[],[]]},{"width":1,"dependences":[[0,1]]}]})");
+  const Graph graph = graph_in(R"({"steps":[{"width":2,"dependences":[[],[]]},{"width":1,"dependences":[[0,1]]}]})");
   EXPECT_EQ(graph.steps(), 2);
   EXPECT_EQ(graph.width(), 2);
   EXPECT_EQ(graph.points(1), (Interval{0, 0}));
@@ -36,16 +36,16 @@ TEST(Dag, ReadsOneObjectOfSteps) {
 }
 
 TEST(Dag, ReadsALineForEachStep) {
-  const Graph graph = graph_of("{\"width\":2}\n\n{\"width\":2,\"dependences\":[[1],[]],\"dependence_set\":0}\n  \r\n");
+  const Graph graph = graph_in("{\"width\":2}\n\n{\"width\":2,\"dependences\":[[1],[]],\"dependence_set\":0}\n  \r\n");
   EXPECT_EQ(graph.steps(), 2);
   EXPECT_THAT(points_of(graph.deps(1, 0)), ElementsAre(1));
   EXPECT_THAT(points_of(graph.deps(1, 1)), IsEmpty());
 }
 
-TEST(Dag, ASingleLineIsAStep) { EXPECT_EQ(graph_of(R"({"width":3,"dependences":[[],[],[]]})").tasks(), 3); }
+TEST(Dag, ASingleLineIsAStep) { EXPECT_EQ(graph_in(R"({"width":3,"dependences":[[],[],[]]})").tasks(), 3); }
 
 TEST(Dag, LayersMayStartAtAnyPointAndHaveAnyWidth) {
-  const Graph graph = graph_of(R"({"width":1,"first_point":5}
+  const Graph graph = graph_in(R"({"width":1,"first_point":5}
     {"width":3,"first_point":2,"dependences":[[5],[],[5]]}
     {"width":2,"first_point":7,"dependences":[[2,4],[3]]})");
   EXPECT_EQ(graph.width(), 9);
@@ -58,7 +58,7 @@ TEST(Dag, LayersMayStartAtAnyPointAndHaveAnyWidth) {
 }
 
 TEST(Dag, DependencesMayComeInAnyOrder) {
-  const Graph graph = graph_of(R"({"width":4}
+  const Graph graph = graph_in(R"({"width":4}
     {"width":1,"dependences":[[3,0,2]]})");
   std::vector<Interval> intervals;
   for (const Interval interval : graph.deps(1, 0)) intervals.push_back(interval);
@@ -67,13 +67,13 @@ TEST(Dag, DependencesMayComeInAnyOrder) {
 
 TEST(Dag, HasASetForEachStep) {
   const Graph graph =
-      graph_of("{\"width\":1}\n{\"width\":1,\"dependences\":[[0]]}\n{\"width\":1,\"dependences\":[[]]}");
+      graph_in("{\"width\":1}\n{\"width\":1,\"dependences\":[[0]]}\n{\"width\":1,\"dependences\":[[]]}");
   EXPECT_EQ(graph.dependence_sets(), 3);
   EXPECT_EQ(graph.dependence_set(2), 2);
 }
 
 /// A graph in the form that the file has.
-std::string text_of(const Graph& graph) {
+std::string json_of(const Graph& graph) {
   std::string text;
   for (std::int64_t step = 0; step < graph.steps(); ++step) {
     const Interval points = graph.points(step);
@@ -94,7 +94,7 @@ TEST_P(EveryPatternAsDag, IsTheSameGraph) {
   for (std::size_t k = 0; k < all.size(); k += 1 + all.size() / 20) {
     SCOPED_TRACE(described(all[k]));
     const Graph graph(all[k]);
-    const Graph again = graph_of(text_of(graph));
+    const Graph again = graph_in(json_of(graph));
     ASSERT_EQ(again.steps(), graph.steps());
     for (std::int64_t step = 0; step < graph.steps(); ++step) ASSERT_EQ(again.points(step), graph.points(step)) << step;
     for_tasks(graph, [&](std::int64_t step, std::int64_t point) {
@@ -178,11 +178,11 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(Dag, AMillionDependencesOfOnePointAreRead) {
   std::string text = "{\"width\":1000000}\n{\"width\":1,\"dependences\":[[999999";
   for (int point = 999'998; point >= 0; --point) text += "," + std::to_string(point);
-  EXPECT_EQ(graph_of(text + "]]}").deps(1, 0).count(), 1'000'000);
+  EXPECT_EQ(graph_in(text + "]]}").deps(1, 0).count(), 1'000'000);
 }
 
 TEST(Dag, AnotherContentThanTheOneOfTheHashIsRefused) {
-  const Graph graph = graph_of(R"({"width":1})");
+  const Graph graph = graph_in(R"({"width":1})");
   EXPECT_NE(graph.spec().dag_hash, 0);
   EXPECT_EQ(Graph(graph.spec()).spec(), graph.spec());
   file_of(R"({"width":2})");

@@ -21,15 +21,15 @@ using testing::StartsWith;
 
 constexpr std::int64_t largest = std::numeric_limits<std::int64_t>::max();
 
-struct Invalid {
+struct InvalidGraph {
   const char* field;
   GraphSpec spec;
   const char* value;
   const char* allowed;
 };
-void PrintTo(const Invalid& invalid, std::ostream* out) { *out << invalid.field << " = " << invalid.value; }
+void PrintTo(const InvalidGraph& invalid, std::ostream* out) { *out << invalid.field << " = " << invalid.value; }
 
-class InvalidGraphs : public testing::TestWithParam<Invalid> {};
+class InvalidGraphs : public testing::TestWithParam<InvalidGraph> {};
 
 TEST_P(InvalidGraphs, AreRefusedNamingFieldValueAndWhatIsAllowed) {
   const auto& [field, spec, value, allowed] = GetParam();
@@ -46,17 +46,17 @@ TEST_P(InvalidGraphs, AreRefusedNamingFieldValueAndWhatIsAllowed) {
 INSTANTIATE_TEST_SUITE_P(
     All, InvalidGraphs,
     testing::Values(
-        Invalid{"pattern", {.pattern = "ring"}, "ring", "stencil_1d_periodic"},
-        Invalid{"pattern", {.pattern = ""}, "", "trivial"},
-        Invalid{
+        InvalidGraph{"pattern", {.pattern = "ring"}, "ring", "stencil_1d_periodic"},
+        InvalidGraph{"pattern", {.pattern = ""}, "", "trivial"},
+        InvalidGraph{
             "steps", {.steps = largest, .width = 2}, "9223372036854775807", "4611686018427387903 steps at this width"},
-        Invalid{"radix", {.radix = largest}, "9223372036854775807", "0 to 2305843009213693951"},
-        Invalid{"fraction", {.fraction = std::numeric_limits<double>::quiet_NaN()}, "nan", "0 to 1"},
-        Invalid{"period", {.pattern = "stencil_1d", .period = 2}, "2", "stencil_1d has no period"},
-        Invalid{"period", {.pattern = "spread", .width = 9, .radix = 3, .period = 4}, "4", "at most 3"},
-        Invalid{"period", {.pattern = "random_spread", .width = 4, .radix = 8, .period = 2}, "2", "at most 1"},
-        Invalid{"dag", {.pattern = "dag"}, "", "a file"},
-        Invalid{"dag", {.pattern = "trivial", .dag = "x.json"}, "x.json", "nothing, unless the pattern is dag"}));
+        InvalidGraph{"radix", {.radix = largest}, "9223372036854775807", "0 to 2305843009213693951"},
+        InvalidGraph{"fraction", {.fraction = std::numeric_limits<double>::quiet_NaN()}, "nan", "0 to 1"},
+        InvalidGraph{"period", {.pattern = "stencil_1d", .period = 2}, "2", "stencil_1d has no period"},
+        InvalidGraph{"period", {.pattern = "spread", .width = 9, .radix = 3, .period = 4}, "4", "at most 3"},
+        InvalidGraph{"period", {.pattern = "random_spread", .width = 4, .radix = 8, .period = 2}, "2", "at most 1"},
+        InvalidGraph{"dag", {.pattern = "dag"}, "", "a file"},
+        InvalidGraph{"dag", {.pattern = "trivial", .dag = "x.json"}, "x.json", "nothing, unless the pattern is dag"}));
 
 TEST(Graph, DefaultPeriodIsThreeOrWhatSpreadAllows) {
   const auto period = [](const char* pattern, std::int64_t width, std::int64_t radix) {

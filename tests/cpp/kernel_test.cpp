@@ -426,13 +426,13 @@ TEST(IoBound, LeavesTheContentsAsTheyAre) {
 
 // ---- bad specifications
 
-struct Invalid {
+struct InvalidKernel {
   const char* field;
   KernelSpec spec;
   const char* value;
 };
-void PrintTo(const Invalid& invalid, std::ostream* out) { *out << invalid.field << " = " << invalid.value; }
-class InvalidKernels : public testing::TestWithParam<Invalid> {};
+void PrintTo(const InvalidKernel& invalid, std::ostream* out) { *out << invalid.field << " = " << invalid.value; }
+class InvalidKernels : public testing::TestWithParam<InvalidKernel> {};
 
 TEST_P(InvalidKernels, AreRefusedNamingFieldAndValue) {
   try {
@@ -445,13 +445,17 @@ TEST_P(InvalidKernels, AreRefusedNamingFieldAndValue) {
 
 INSTANTIATE_TEST_SUITE_P(
     All, InvalidKernels,
-    testing::Values(
-        Invalid{"iterations", {.iterations = -1}, "-1"}, Invalid{"imbalance", {.imbalance = -0.5}, "-0.5"},
-        Invalid{"imbalance", {.imbalance = 2.5}, "2.5"}, Invalid{"imbalance", {.imbalance = std::nan("")}, "nan"},
-        Invalid{"samples", {.name = "memory_bound", .samples = 0}, "0"}, Invalid{"samples", {.samples = -4}, "-4"},
-        Invalid{"scratch_bytes", {.name = "memory_bound", .scratch_bytes = 511}, "511"},
-        Invalid{"scratch_bytes", {.name = "io_bound", .scratch_bytes = 100}, "100"},
-        Invalid{"scratch_bytes", {.name = "memory_bound", .scratch_bytes = std::size_t{1} << 41}, "2199023255552"}));
+    testing::Values(InvalidKernel{"iterations", {.iterations = -1}, "-1"},
+                    InvalidKernel{"imbalance", {.imbalance = -0.5}, "-0.5"},
+                    InvalidKernel{"imbalance", {.imbalance = 2.5}, "2.5"},
+                    InvalidKernel{"imbalance", {.imbalance = std::nan("")}, "nan"},
+                    InvalidKernel{"samples", {.name = "memory_bound", .samples = 0}, "0"},
+                    InvalidKernel{"samples", {.samples = -4}, "-4"},
+                    InvalidKernel{"scratch_bytes", {.name = "memory_bound", .scratch_bytes = 511}, "511"},
+                    InvalidKernel{"scratch_bytes", {.name = "io_bound", .scratch_bytes = 100}, "100"},
+                    InvalidKernel{"scratch_bytes",
+                                  {.name = "memory_bound", .scratch_bytes = std::size_t{1} << 41},
+                                  "2199023255552"}));
 
 std::vector<std::pair<double, std::size_t>> simulated;
 constexpr Simulation simulator{

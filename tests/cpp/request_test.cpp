@@ -78,15 +78,15 @@ TEST(RunRequest, OnlyAFileMaySayStepsAndWidth) {
   }
 }
 
-struct Invalid {
+struct InvalidRequest {
   const char* what;
   const char* request;
   const char* field;    ///< what the message begins with
   const char* message;  ///< what else it holds
 };
-void PrintTo(const Invalid& invalid, std::ostream* out) { *out << invalid.request; }
+void PrintTo(const InvalidRequest& invalid, std::ostream* out) { *out << invalid.request; }
 
-class InvalidRequests : public testing::TestWithParam<Invalid> {};
+class InvalidRequests : public testing::TestWithParam<InvalidRequest> {};
 
 TEST_P(InvalidRequests, AreRefusedNamingTheField) {
   try {
@@ -101,38 +101,39 @@ TEST_P(InvalidRequests, AreRefusedNamingTheField) {
 INSTANTIATE_TEST_SUITE_P(
     All, InvalidRequests,
     testing::Values(
-        Invalid{"no_object", R"([1])", "request", "an object"},
-        Invalid{"unknown_field", R"({"op":"run","repeat":3})", "request", "'repeat'"},
-        Invalid{"unknown_field_says_the_known", R"({"x":3})", "request", "repeats, validate, warmup"},
-        Invalid{"unknown_graph_field", R"({"graphs":[{"height":3}]})", "graph", "'height'"},
-        Invalid{"unknown_kernel_field", R"({"graphs":[{"kernel":{"type":"empty"}}]})", "kernel", "'type'"},
-        Invalid{"graphs_no_list", R"({"graphs":{}})", "graphs", "a list of graphs"},
-        Invalid{"graph_no_object", R"({"graphs":[3]})", "graph", "an object"},
-        Invalid{"kernel_no_object", R"({"graphs":[{"kernel":"empty"}]})", "kernel", "an object"},
-        Invalid{"no_integer", R"({"graphs":[{"steps":1.5}]})", "steps", "'1.5'"},
-        Invalid{"integer_as_text", R"({"graphs":[{"steps":"1000"}]})", "steps", "an integer"},
-        Invalid{"integer_as_truth", R"({"graphs":[{"width":true}]})", "width", "an integer"},
-        Invalid{"integer_null", R"({"graphs":[{"radix":null}]})", "radix", "an integer"},
-        Invalid{"integer_list", R"({"id":[1]})", "id", "an integer"},
-        Invalid{"integer_above_2_63", R"({"graphs":[{"steps":9223372036854775808}]})", "steps", "below 2^63"},
-        Invalid{"integer_far_above", R"({"graphs":[{"steps":1e30}]})", "steps", "an integer"},
-        Invalid{"integer_just_above_as_float", R"({"graphs":[{"period":9.223372036854775808e18}]})", "period",
-                "an integer"},
-        Invalid{"negative_bytes", R"({"graphs":[{"output_bytes":-16}]})", "output_bytes", "16 to 2^40"},
-        Invalid{"negative_scratch", R"({"graphs":[{"kernel":{"scratch_bytes":-1}}]})", "scratch_bytes", "0 to 2^40"},
-        Invalid{"negative_seed", R"({"graphs":[{"seed":-1}]})", "seed", "0 or more"},
-        Invalid{"no_number", R"({"graphs":[{"fraction":"0.5"}]})", "fraction", "a number"},
-        Invalid{"imbalance_no_number", R"({"graphs":[{"kernel":{"imbalance":[]}}]})", "imbalance", "a number"},
-        Invalid{"no_text", R"({"graphs":[{"pattern":3}]})", "pattern", "a string"},
-        Invalid{"kernel_name_no_text", R"({"graphs":[{"kernel":{"name":3}}]})", "kernel", "a string"},
-        Invalid{"unknown_kernel", R"({"graphs":[{"kernel":{"name":"fma"}}]})", "kernel", "compute_bound"},
-        Invalid{"no_truth", R"({"graphs":[{"kernel":{"persistent":1}}]})", "persistent", "true, false"},
-        Invalid{"no_repeats", R"({"repeats":0})", "repeats", "1 or more"},
-        Invalid{"negative_repeats", R"({"repeats":-2})", "repeats", "'-2'"},
-        Invalid{"negative_warmup", R"({"warmup":-1})", "warmup", "0 or more"},
-        Invalid{"unknown_validation", R"({"validate":"some"})", "validate", "off, sample, full"},
-        Invalid{"validation_no_text", R"({"validate":true})", "validate", "a string"},
-        Invalid{"unknown_isa", R"({"isa":"sse"})", "isa", "avx512"}),
+        InvalidRequest{"no_object", R"([1])", "request", "an object"},
+        InvalidRequest{"unknown_field", R"({"op":"run","repeat":3})", "request", "'repeat'"},
+        InvalidRequest{"unknown_field_says_the_known", R"({"x":3})", "request", "repeats, validate, warmup"},
+        InvalidRequest{"unknown_graph_field", R"({"graphs":[{"height":3}]})", "graph", "'height'"},
+        InvalidRequest{"unknown_kernel_field", R"({"graphs":[{"kernel":{"type":"empty"}}]})", "kernel", "'type'"},
+        InvalidRequest{"graphs_no_list", R"({"graphs":{}})", "graphs", "a list of graphs"},
+        InvalidRequest{"graph_no_object", R"({"graphs":[3]})", "graph", "an object"},
+        InvalidRequest{"kernel_no_object", R"({"graphs":[{"kernel":"empty"}]})", "kernel", "an object"},
+        InvalidRequest{"no_integer", R"({"graphs":[{"steps":1.5}]})", "steps", "'1.5'"},
+        InvalidRequest{"integer_as_text", R"({"graphs":[{"steps":"1000"}]})", "steps", "an integer"},
+        InvalidRequest{"integer_as_truth", R"({"graphs":[{"width":true}]})", "width", "an integer"},
+        InvalidRequest{"integer_null", R"({"graphs":[{"radix":null}]})", "radix", "an integer"},
+        InvalidRequest{"integer_list", R"({"id":[1]})", "id", "an integer"},
+        InvalidRequest{"integer_above_2_63", R"({"graphs":[{"steps":9223372036854775808}]})", "steps", "below 2^63"},
+        InvalidRequest{"integer_far_above", R"({"graphs":[{"steps":1e30}]})", "steps", "an integer"},
+        InvalidRequest{"integer_just_above_as_float", R"({"graphs":[{"period":9.223372036854775808e18}]})", "period",
+                       "an integer"},
+        InvalidRequest{"negative_bytes", R"({"graphs":[{"output_bytes":-16}]})", "output_bytes", "16 to 2^40"},
+        InvalidRequest{"negative_scratch", R"({"graphs":[{"kernel":{"scratch_bytes":-1}}]})", "scratch_bytes",
+                       "0 to 2^40"},
+        InvalidRequest{"negative_seed", R"({"graphs":[{"seed":-1}]})", "seed", "0 or more"},
+        InvalidRequest{"no_number", R"({"graphs":[{"fraction":"0.5"}]})", "fraction", "a number"},
+        InvalidRequest{"imbalance_no_number", R"({"graphs":[{"kernel":{"imbalance":[]}}]})", "imbalance", "a number"},
+        InvalidRequest{"no_text", R"({"graphs":[{"pattern":3}]})", "pattern", "a string"},
+        InvalidRequest{"kernel_name_no_text", R"({"graphs":[{"kernel":{"name":3}}]})", "kernel", "a string"},
+        InvalidRequest{"unknown_kernel", R"({"graphs":[{"kernel":{"name":"fma"}}]})", "kernel", "compute_bound"},
+        InvalidRequest{"no_truth", R"({"graphs":[{"kernel":{"persistent":1}}]})", "persistent", "true, false"},
+        InvalidRequest{"no_repeats", R"({"repeats":0})", "repeats", "1 or more"},
+        InvalidRequest{"negative_repeats", R"({"repeats":-2})", "repeats", "'-2'"},
+        InvalidRequest{"negative_warmup", R"({"warmup":-1})", "warmup", "0 or more"},
+        InvalidRequest{"unknown_validation", R"({"validate":"some"})", "validate", "off, sample, full"},
+        InvalidRequest{"validation_no_text", R"({"validate":true})", "validate", "a string"},
+        InvalidRequest{"unknown_isa", R"({"isa":"sse"})", "isa", "avx512"}),
     [](const auto& test) { return std::string(test.param.what); });
 
 /// docs/reference/protocol.md: "only `pattern`, `steps` and `width` must be there".
