@@ -21,7 +21,6 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from taskgrain.estimate.autocorrelation import inflated
 from taskgrain.estimate.bootstrap import BootstrapSample
@@ -77,8 +76,8 @@ class _Line:
         return np.asarray(expected * np.exp(log_efficiency) - 1.0)
 
 
-def crossing(table: Table, picks: NDArray[np.int64], threshold: float) -> Crossing | None:
-    """The crossing; `picks` are rounds [resamples x rounds].
+def crossing(table: Table, resampled: tuple[Floats, Floats], threshold: float) -> Crossing | None:
+    """The crossing; `resampled` is what the table says of each resample (`Table.resampled`).
 
     None where the sizes all lie on one side of the threshold.
     """
@@ -88,7 +87,7 @@ def crossing(table: Table, picks: NDArray[np.int64], threshold: float) -> Crossi
     if not math.isfinite(at):
         return None
     at_t, at_e = (one[None, used] for one in table.located)
-    resampled_t, resampled_e = (one[:, used] for one in table.resampled(picks))
+    resampled_t, resampled_e = (one[:, used] for one in resampled)
     alone, resampled_alone = at_t + at_e, resampled_t + resampled_e  # log c
     efficiency = table.log_efficiency[:, used]
     runs_alone = table.log_granularity[:, used] + efficiency
@@ -108,11 +107,11 @@ def crossing(table: Table, picks: NDArray[np.int64], threshold: float) -> Crossi
             curve, curves = monotone(at_e), monotone(resampled_e)
             near, nears = _beside(curve, target), _beside(curves, target)
         fit = _Line.of(alone, curve, near * level**2)
-        resampled = _Line.of(resampled_alone, curves, nears * level**2)
+        lines = _Line.of(resampled_alone, curves, nears * level**2)
         off = fit.off(runs_alone, efficiency)[:, near[0] > 0.0]
         if window:
             misses = (near * fit.off(alone, at_e) ** 2).sum()
-            explained = (near * resampled.off(resampled_alone, resampled_e).var(axis=0)).sum() * inflated(off)
+            explained = (near * lines.off(resampled_alone, resampled_e).var(axis=0)).sum() * inflated(off)
             fits = misses <= _FITS * explained
             unsure = 0.0 if fits else 3.0 * slope * math.sqrt((misses - explained) / near.sum())
         else:
@@ -125,7 +124,7 @@ def crossing(table: Table, picks: NDArray[np.int64], threshold: float) -> Crossi
             faster = table.log_peak[:, used][:, near[0] > 0.0] - table.log_rate
             apart = slope * off + ((1.0 - table.follows) * slope - table.follows) * faster
             metg, overhead = (  # at no work, a task is all overhead
-                BootstrapSample(float(fit.log_metg(x)[0]), resampled.log_metg(x), apart, kept, unsure)
+                BootstrapSample(float(fit.log_metg(x)[0]), lines.log_metg(x), apart, kept, unsure)
                 for x in (threshold, 0.0)
             )
             found = Crossing(metg, overhead)

@@ -143,7 +143,7 @@ def estimate(
     at = crossing_work(table, target)
     numbers: dict[str, Any] = {}
     steady = table.start.without(floor_samples)
-    warnings = _warnings(table.start.without([one for one in samples if not one.short]), table, points)
+    warnings = _warnings(table, points)
     ending: Ending = "budget"
     if table.start_share > MOST_START:
         pass  # of the little that is left beside start and end, nothing is known
@@ -155,7 +155,7 @@ def estimate(
         smallest = points[0].granularity
         ending, numbers["metg"] = "always_reached", Interval(high=smallest.high or smallest.value)
     else:
-        found = crossing(table, picks, threshold)
+        found = crossing(table, resampled, threshold)
         assert found
         left, right = around(table.log_work[table.fit], at)
         known = int(table.rounds[table.fit][[left, right]].min())  # of the worse measured of the two
@@ -261,21 +261,22 @@ def _falls_through(table: Table, efficiency: Floats, resampled: Floats, target: 
     return False
 
 
-def _warnings(samples: Sequence[Sample], table: Table, curve: Curve) -> list[Notice]:
+def _warnings(table: Table, curve: Curve) -> list[Notice]:
     found = []
     rounds = len(table.log_granularity)
     if rounds < 2:
         found.append(notice("one_round", needed=FEW_ROUNDS))
     elif rounds < FEW_ROUNDS:
         found.append(notice("few_rounds", rounds=rounds, needed=FEW_ROUNDS))
-    found += _outlier_warning(samples, table)
+    found += _outlier_warning(table)
     best, iterations = max((point.efficiency.number, -point.iterations) for point in curve)
     if best > ABOVE_ONE:
         found.append(notice("efficiency_above_one", efficiency=best, iterations=-iterations))
     return found
 
 
-def _outlier_warning(samples: Sequence[Sample], table: Table) -> list[Notice]:
+def _outlier_warning(table: Table) -> list[Notice]:
+    samples = table.samples
     column = np.searchsorted(table.iterations, [s.iterations for s in samples])
     excess = np.log([s.granularity for s in samples]) - table.located[0][column]
     usual = [float(np.median(np.abs(excess[column == k]))) for k in range(len(table.iterations))]

@@ -86,7 +86,7 @@ def bootstrap_sample(
     if quantity in AT_A_SIZE:
         cores = math.log(max(one.cores for one in work))
         return _at(table, quantity, picks, iterations, cores, at_one_clock)
-    found = crossing(table, picks, threshold)
+    found = crossing(table, table.resampled(picks), threshold)
     if found is None:
         return None
     value = found.overhead if quantity == "overhead" else found.metg

@@ -45,13 +45,20 @@ def followed(log_granularity: Floats, log_peak: Floats) -> float:
     """
     known = ~np.isnan(log_granularity)
     slower, faster = ((one - median(one))[known] for one in (log_granularity, log_peak))
-    least = np.finfo(float).eps
-    found = _USUAL
-    for _ in range(_FITS if slower.size else 0):
+    if not slower.size:
+        return _USUAL
+    found, least = _USUAL, np.finfo(float).eps
+
+    def near(off: Floats, deviations: float) -> tuple[float, Floats]:
+        """The robust standard deviation, and weights of what lies within so many of it, or beyond."""
+        sigma = max(TO_SIGMA * float(np.median(np.abs(off))), least)
+        return sigma, np.minimum(1.0, deviations * sigma / np.maximum(np.abs(off), least))
+
+    _, trusted = near(faster, _FAR)
+    for _ in range(_FITS):
         off = slower + found * faster
-        sigma, far = (max(TO_SIGMA * float(np.median(np.abs(one))), least) for one in (off, faster))
-        weight = np.minimum(1.0, _CLIP * sigma / np.maximum(np.abs(off), least))
-        weight *= np.minimum(1.0, _FAR * far / np.maximum(np.abs(faster), least))
+        sigma, weight = near(off, _CLIP)
+        weight *= trusted
         told, prior = float((weight * faster**2).sum()), (sigma / _UNSURE) ** 2
         found = (prior * _USUAL - float((weight * faster * slower).sum())) / (prior + told)
     return min(max(found, 0.0), 1.0)

@@ -34,6 +34,11 @@ class Sample:
         """Share of what the cores would do without the system."""
         return self.work / self.seconds / (self.peak * self.cores)
 
+    def lasting(self, seconds: float) -> Sample:
+        """The same, had it lasted so long."""
+        same = self.work, self.tasks, self.cores, self.peak, self.process, self.short
+        return Sample(self.iterations, self.round, seconds, *same)
+
 
 def quick(samples: Sequence[Sample]) -> Sample:
     """Returns the lower quartile of some repeats by their time: of three, the fastest. Unlike the fastest, it

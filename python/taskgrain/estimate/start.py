@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from statistics import median
 
 import numpy as np
@@ -69,9 +69,11 @@ class Start:
 
         Runs that were mostly start and end are left out; where all were, little of each is left.
         """
+        if not self.seconds:
+            return list(samples)
         kept = [one for one in samples if self.seconds <= MOST * one.seconds] or samples
         least = 1.0 - _MOST
-        return [replace(s, seconds=max(s.seconds - self.seconds, least * s.seconds)) for s in kept]
+        return [s.lasting(max(s.seconds - self.seconds, least * s.seconds)) for s in kept]
 
 
 def _seconds(of_round: Floats) -> Floats:

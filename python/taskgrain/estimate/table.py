@@ -45,6 +45,7 @@ class Table:
     rounds: NDArray[np.int64]  # [sizes], how many rounds measured it
     repeats: NDArray[np.int64]  # [sizes]
     log_seconds: Floats  # [sizes], of a repeat, without start and end
+    samples: Sequence[Sample]  # of whole runs, without start and end
     start: Start
     start_share: float
     """Start and end as a share of a run, of the median one."""
@@ -59,7 +60,8 @@ class Table:
         start = Start.of(samples, list(rows))
         runs: dict[tuple[int, int], list[Sample]] = defaultdict(list)
         work: dict[int, float] = {}
-        for s in start.without([one for one in samples if not one.short]):
+        whole = start.without([one for one in samples if not one.short])
+        for s in whole:
             if not (s.seconds > 0.0 and s.tasks > 0 and s.cores > 0 and s.iterations >= 0):
                 raise ValueError(f"a sample needs positive seconds, tasks and cores: {s}")
             if s.iterations and not (s.work > 0.0 and 0.0 < s.peak < math.inf):
@@ -94,7 +96,7 @@ class Table:
         lasted = column_median(seconds)
         share = start.seconds / (start.seconds + math.exp(float(np.median(lasted))))
         logs = log_work, granularity, efficiency, peak
-        return cls(numbers, *logs, rate, follows, process, rounds, repeats, lasted, start, share)
+        return cls(numbers, *logs, rate, follows, process, rounds, repeats, lasted, whole, start, share)
 
     @cached_property
     def located(self) -> tuple[Floats, Floats]:

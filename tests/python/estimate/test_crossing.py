@@ -24,8 +24,13 @@ def jump(iterations: float) -> float:
     return 1e-7 if iterations < 140 else 1.4e-7
 
 
+def crossing_of(table: Table, rounds: int, resamples: int) -> Crossing | None:
+    picks = picked_rounds(rounds, resamples, np.random.default_rng(0))
+    return crossing(table, table.resampled(picks), 0.5)
+
+
 def of(samples: list[Sample]) -> Crossing:
-    result = crossing(Table.of(samples), picked_rounds(12, 200, np.random.default_rng(0)), 0.5)
+    result = crossing_of(Table.of(samples), 12, 200)
     assert result is not None
     return result
 
@@ -97,10 +102,10 @@ def test_nearer_sizes_leave_less_unknown() -> None:
 
 def test_a_ratio_has_no_number_where_metg_has_none() -> None:
     slow = samples_of(SimulatedSystem(constant(1e-6)), SIZES, 6)
-    assert crossing(Table.of(slow), picked_rounds(6, 50, np.random.default_rng(0)), 0.5) is None
+    assert crossing_of(Table.of(slow), 6, 50) is None
     assert ratio(slow, samples_of(SimulatedSystem(constant(1e-7)), SIZES, 6)).value is None
 
 
 def test_without_two_sizes_there_is_none() -> None:
     table = Table.of(samples_of(SimulatedSystem(constant(1e-7)), (100,), 6))
-    assert crossing(table, picked_rounds(6, 50, np.random.default_rng(0)), 0.5) is None
+    assert crossing_of(table, 6, 50) is None
