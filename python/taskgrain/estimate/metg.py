@@ -48,7 +48,9 @@ from taskgrain.estimate.table import FEW_ROUNDS, Table
 from taskgrain.words.interval import Interval
 from taskgrain.words.warnings import Notice, notice
 
-Ending = Literal["precise", "budget", "never_reached", "always_reached", "several_crossings", "at", "failed"]
+Ending = Literal[
+    "precise", "ranked", "budget", "never_reached", "always_reached", "several_crossings", "at", "failed"
+]
 ABOVE_ONE = 1.1
 """An efficiency above this is no scatter: the reference was slower than the kernel in the tasks."""
 _LONG_START = 0.1  # of a run; a program that runs short graphs should know
@@ -63,7 +65,8 @@ _OUTLIER_RATIO = 1.5  # and five robust standard deviations: two placement state
 class Metg:
     """The result of a cell: the fields of a `metg` line of the results, seconds and work per second.
 
-    `estimate` gives a number the ending `budget`; the caller, who knows what was asked, makes it `precise`.
+    `estimate` gives a number the ending `budget`; the caller, who knows what was asked, makes it `precise` or
+    `ranked`.
     `at` is what the efficiency at given task times ends with: METG has no number then. With `always_reached`,
     METG has only an upper bound; with `never_reached`, only a lower one.
     """

@@ -94,7 +94,7 @@ def _part(
         systems=tuple(own),
         env=({},),
         workloads=workloads,
-        settings=replace(study.settings, budget=seconds),
+        settings=replace(study.settings, budget=seconds, rank_precision=study.settings.precision),
         exclude=tuple(
             {"system": (system,)} | {key: (value,) for key, value in one.fields().items()}
             for system in own

@@ -10,7 +10,7 @@ import secrets
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -33,8 +33,8 @@ from taskgrain.measure import progress
 from taskgrain.measure.driver import DriverName
 from taskgrain.measure.experiments.experiment import Experiment
 from taskgrain.measure.experiments.table import experiment_named
-from taskgrain.measure.plan import Plan, cell_settings
-from taskgrain.measure.record import CellState
+from taskgrain.measure.places import Places
+from taskgrain.measure.plan import Judge, Plan, cell_settings
 from taskgrain.measure.runner import Runner
 from taskgrain.results import ranking
 from taskgrain.results.builds import Choice, Placed, placed
@@ -206,7 +206,7 @@ def measure(
     quiet: bool,
     other_builds: Choice = "refuse",
     experiment: type[Experiment] | None = None,
-    judge: Callable[[Sequence[CellState]], None] | None = None,
+    judge: Judge | None = None,
     commands: bool = True,
     kept: bool = True,
 ) -> Measured:
@@ -255,7 +255,7 @@ def measure(
             retry=retry,
             reporter=progress.reporter(quiet),
             experiment=experiment,
-            judge=judge,
+            judge=judge or Places(study.settings),
             cores=cores,
             hosts=names,
             others={one.name for one in study.cells(plain(systems))} - {one.name for one in cells},

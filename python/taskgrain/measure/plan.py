@@ -25,6 +25,8 @@ three dependences they are 50 to 200 µs, more with many nodes or large outputs.
 BRACKET_RUNS = 3.0
 """The bracket takes as long as so many runs at the crossing."""
 
+Judge = Callable[[Sequence[CellState], bool], None]
+
 
 @dataclass
 class Plan:
@@ -41,8 +43,9 @@ class Plan:
     reporter: Reporter = field(default_factory=Reporter)
     experiment: type[Experiment] | None = None
     """Measures the cells instead of the one that the settings name."""
-    judge: Callable[[Sequence[CellState]], None] | None = None
-    """Gets all cells of a workload after each of its rounds, and may end their experiments."""
+    judge: Judge | None = None
+    """Gets all cells of a workload after each of its rounds, and may end their experiments; at the end of all
+    once more, with True."""
     cores: Sequence[int] = ()
     """The processors that are measured on, of each node."""
     hosts: Sequence[str] = ()

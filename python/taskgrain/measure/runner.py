@@ -90,7 +90,8 @@ class Runner:
             for state in states:
                 if self._plan.retry and state.failure is not None:
                     state.try_again()
-            for workload in dict.fromkeys(state.cell.workload for state in states):
+            workloads = dict.fromkeys(state.cell.workload for state in states)
+            for workload in workloads:
                 self._judge(workload)
             try:
                 while (group := self._schedule.next_group()) and not self._budget.over:
@@ -101,6 +102,8 @@ class Runner:
             if self.begun:
                 ending = replace(self._schedule.progress("results"), seconds_left=None)
                 self._plan.reporter.show(ending)
+            for workload in workloads:
+                self._judge(workload, over=True)
             for state in states:
                 self._ends.conclude(state)
             compare(states, self._plan.settings.threshold, self._journal)
@@ -161,10 +164,11 @@ class Runner:
             self._shown = now
             self._plan.reporter.show(self._schedule.progress(state.cell.name))
 
-    def _judge(self, workload: Workload | None) -> None:
+    def _judge(self, workload: Workload | None, over: bool = False) -> None:
         """Lets the plan's judge end cells of a workload, if it has one."""
         if self._plan.judge and workload is not None:
-            self._plan.judge([one for one in self.record.cells.values() if one.cell.workload == workload])
+            states = [one for one in self.record.cells.values() if one.cell.workload == workload]
+            self._plan.judge(states, over)
 
     def _refer(self, group: Sequence[CellState], again: bool) -> None:
         """Measures the references of cells of one workload, in any case or unless they have just been."""

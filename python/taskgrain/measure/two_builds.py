@@ -182,8 +182,10 @@ class Judge:
     def __init__(self, found: Sequence[Pair], question: Question, threshold: float) -> None:
         self._pairs, self._question, self._threshold = found, question, threshold
 
-    def __call__(self, states: Sequence[CellState]) -> None:
-        """Looks at the cells of a workload."""
+    def __call__(self, states: Sequence[CellState], over: bool = False) -> None:
+        """Looks at the cells of a workload, unless the study is `over`."""
+        if over:
+            return
         by_system = {state.cell.system: state for state in states}
         for pair in self._pairs:
             old, new = by_system.get(pair.old.name), by_system.get(pair.new.name)

@@ -32,6 +32,14 @@ class Settings:
     precision: float = _setting(
         "number", 0.1, "Half-width of the 95 % interval to reach, as a share of METG", high=1, above=True
     )
+    rank_precision: float = _setting(
+        "number",
+        0.2,
+        "Half-width with which METG is precise enough where the order of the systems is sure; not more than "
+        "`precision`: every METG becomes as precise as that, also where only `precision` is given",
+        high=1,
+        above=True,
+    )
     budget: float = _setting(
         "seconds",
         0.0,
@@ -117,6 +125,8 @@ def take_settings(table: dict[str, Any], named: Named) -> Settings:
                 raise UsageError(
                     f"{named(name)}: is for METG, which {named('at')} does not measure; give one of them"
                 )
+    if "precision" in given:
+        given.setdefault("rank_precision", given["precision"])
     # Who gives one of the two means the other to follow.
     least, most = given.get("min_rounds", Settings.min_rounds), given.get("max_rounds", Settings.max_rounds)
     if most < least:

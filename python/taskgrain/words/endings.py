@@ -9,6 +9,7 @@ class Ending(StrEnum):
     """Each as the results folder spells it."""
 
     PRECISE = "precise"
+    RANKED = "ranked"
     BUDGET = "budget"
     NEVER_REACHED = "never_reached"
     ALWAYS_REACHED = "always_reached"
@@ -37,6 +38,10 @@ class Ending(StrEnum):
 
 _TEXTS = {
     Ending.PRECISE: ("precise", "the interval is as narrow as was asked"),
+    Ending.RANKED: (
+        "rank sure",
+        "less precise than was asked, but surely apart from every other system of the workload",
+    ),
     Ending.BUDGET: ("out of time", "time ran out first; the interval says how well the number is known"),
     Ending.NEVER_REACHED: (
         "never reached",

@@ -15,7 +15,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from taskgrain.estimate.metg import Metg
+from taskgrain.estimate.metg import Ending, Metg
 from taskgrain.estimate.reference import best_rate
 from taskgrain.estimate.sample import Sample
 from taskgrain.estimate.table import FEW_ROUNDS
@@ -24,7 +24,7 @@ from taskgrain.measure.experiments.experiment import CellSettings, Request
 from taskgrain.measure.experiments.rounds import SELDOM_ALONE, SHORTEST, Rounds
 from taskgrain.results.samples import FEWEST_ALONE
 from taskgrain.words.interval import Interval
-from taskgrain.words.warnings import notice
+from taskgrain.words.warnings import Notice, notice
 
 _FLOOR_ROUNDS = 5  # of a cell of which only the floor is measured: its tasks are slow
 _LONG_START, _MOST_LONGER = 0.2, 10.0
@@ -102,6 +102,18 @@ class CrossingSearch(Rounds):
             longer = min(start / _LONG_START, _MOST_LONGER * s.run_seconds)
             return s.clamped_steps(max(self._run_seconds, longer) / step, top.tasks_per_step)
         return s.clamped_steps(self._run_seconds / self._step_seconds(iterations), top.tasks_per_step)
+
+    @property
+    def precise(self) -> bool:
+        """Tells whether METG is as precise as asked, as of the last complete round."""
+        return self._precise
+
+    @property
+    def metg(self) -> Interval:
+        """METG as of the last complete round; a lower bound where no size reached the threshold."""
+        if self._verdict:
+            return self._verdict.metg
+        return Interval() if self._preparing or self.sizes else Interval(low=self._bracket.top.granularity)
 
     # -- the stopping rule --------------------------------------------------------------------------------
 
@@ -182,10 +194,14 @@ class CrossingSearch(Rounds):
             return found
         # With more resamples, it is a little off.
         narrow = self._precise and found.metg.half_width <= 1.2 * s.precision
-        said = [] if narrow else self._too_few(out_of_budget)
+        ending, said = ("precise", []) if narrow else self._ending_of_others(found, out_of_budget)
         if any(map(self._mostly_disturbed, self._deciding(found))):
-            narrow, said = False, [*said, notice("crossing_disturbed")]
-        return replace(found, ending="precise" if narrow else found.ending, warnings=(*found.warnings, *said))
+            ending, said = found.ending, [*said, notice("crossing_disturbed")]
+        return replace(found, ending=ending, warnings=(*found.warnings, *said))
+
+    def _ending_of_others(self, found: Metg, out_of_budget: bool) -> tuple[Ending, list[Notice]]:
+        """How a search ended whose METG is not as precise as asked, and what is to be said of it."""
+        return found.ending, self._too_few(out_of_budget)
 
     def _bracket_result(self, best: float) -> Metg:
         """From the bracket alone: nothing reached the threshold, or no measured round is complete."""

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import math
 
-from taskgrain.estimate.metg import Metg
+from taskgrain.estimate.metg import Ending, Metg
 from taskgrain.estimate.table import FEW_ROUNDS
 from taskgrain.measure.experiments.crossing import CrossingSearch
+from taskgrain.measure.experiments.experiment import CellSettings
 from taskgrain.measure.experiments.sizes import crossing_of, inner, outer
+from taskgrain.words.warnings import Notice
 
 _MOST_SIZES = 16  # with those added when the crossing moved
 _BENT, _NEAR = 0.5, 1.1
@@ -26,6 +28,18 @@ class MetgSearch(CrossingSearch):
     ROUND_RUNS = 7.1  # six sizes, a short run, and a third of three others
     ROUND_WORK = 9.0
     NEEDS_THRESHOLD = True
+
+    def __init__(self, settings: CellSettings) -> None:
+        super().__init__(settings)
+        self._placed = False
+
+    def end_placed(self) -> None:
+        """Ends it: METG is not as precise as asked, but surely apart from those of the other systems."""
+        self._placed = self._done = True
+        self._pending = []
+
+    def _ending_of_others(self, found: Metg, out_of_budget: bool) -> tuple[Ending, list[Notice]]:
+        return ("ranked", []) if self._placed else super()._ending_of_others(found, out_of_budget)
 
     def _first_sizes(self, crossing: float, found: bool) -> tuple[int, ...]:
         return inner(crossing, self._bracket.largest_allowed()) if found else ()

@@ -471,7 +471,8 @@ def _bounds(
 
 def _farther(cell: Cell) -> Interval:
     """METG with bounds twice as far away; nothing if it was not searched for to an end."""
-    if cell.ending not in (Ending.PRECISE, Ending.BUDGET, Ending.NEVER_REACHED, Ending.ALWAYS_REACHED):
+    found = (Ending.PRECISE, Ending.RANKED, Ending.BUDGET, Ending.NEVER_REACHED, Ending.ALWAYS_REACHED)
+    if cell.ending not in found:
         return Interval()
     value, low, high = cell.metg.value, cell.metg.low, cell.metg.high
     return Interval(None, low and low**2 / value, high and high**2 / value) if value else cell.metg
