@@ -104,7 +104,7 @@ def crossing(table: Table, resampled: tuple[Floats, Floats], threshold: float) -
             if np.count_nonzero(near) < _LEAST_SIZES:
                 continue
         else:
-            curve, curves = monotone(at_e), monotone(resampled_e)
+            curve, curves = monotone(at_e, rounds), monotone(resampled_e, rounds)
             near, nears = _beside(curve, target), _beside(curves, target)
         fit = _Line.of(alone, curve, near * level**2)
         lines = _Line.of(resampled_alone, curves, nears * level**2)
@@ -135,7 +135,9 @@ def crossing(table: Table, resampled: tuple[Floats, Floats], threshold: float) -
 
 def crossing_work(table: Table, target: float) -> float:
     """The log work at which the sizes reach a log efficiency; -inf if all do, +inf if none does."""
-    return place_of(target, table.log_work[table.fit], monotone(table.located[1][table.fit]))
+    return place_of(
+        target, table.log_work[table.fit], monotone(table.located[1][table.fit], table.rounds[table.fit])
+    )
 
 
 def _beside(curves: Floats, target: float) -> Floats:

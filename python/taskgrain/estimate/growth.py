@@ -6,7 +6,8 @@ Runs of several lengths at one size, in one round, tell it. Between two lengths 
 
 in which start and end of a run cancel. The slopes below and above a length have the ratio 2^(g d), where d is
 how many times the run doubles between their middles. Up to the shortest run start and end count as a cost of
-its tasks, which can hide a growth and makes none.
+its tasks, which can hide a growth and makes none. Disturbed runs tell nothing: a short one falls between the
+disturbances more often than a long one.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ def growth(samples: Sequence[Sample], longer: Sequence[Sample] = ()) -> Interval
     """By what factor a task costs more where a run is twice as long. From runs of two lengths, and `longer`
     ones where there are any; nothing if too few rounds tell."""
     runs: dict[tuple[int, int], dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for one in (*samples, *longer):
+    for one in (one for one in (*samples, *longer) if not one.disturbed):
         runs[one.round, one.iterations][one.tasks].append(one.seconds)
     for lengths, fewest in _FEWEST.items():
         logs = [_log_growth(some) for some in runs.values() if len(some) == lengths]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +23,8 @@ class Sample:
     """Tells the processes of the system apart; 0: not known."""
     short: bool = False
     """True for the shorter run of a size, which tells its start and end (`start`)."""
+    disturbed: bool = False
+    """True if others took a part of the cores meanwhile."""
 
     @property
     def granularity(self) -> float:
@@ -36,11 +38,11 @@ class Sample:
 
     def lasting(self, seconds: float) -> Sample:
         """The same, had it lasted so long."""
-        same = self.work, self.tasks, self.cores, self.peak, self.process, self.short
+        same = self.work, self.tasks, self.cores, self.peak, self.process, self.short, self.disturbed
         return Sample(self.iterations, self.round, seconds, *same)
 
 
 def quick(samples: Sequence[Sample]) -> Sample:
-    """Returns the lower quartile of some repeats by their time: of three, the fastest. Unlike the fastest, it
-    does not become quicker with more of them."""
-    return sorted(samples, key=lambda one: one.seconds)[(len(samples) - 1) // 4]
+    """Returns what counts of a disturbed run: the lower quartile of its repeats by their time, of three the
+    fastest. Unlike the fastest, it does not become quicker with more of them."""
+    return replace(sorted(samples, key=lambda one: one.seconds)[(len(samples) - 1) // 4], disturbed=True)

@@ -55,6 +55,12 @@ def test_two_lengths_tell_a_growth_without_a_start() -> None:
     assert np.log(found.number) == pytest.approx(np.log(1.55 / 1.05) / np.log2(550 / 50))
 
 
+def test_disturbed_runs_tell_nothing() -> None:
+    short, *others = runs(quadratic)
+    usual, longer = ([replace(s, disturbed=s.round > 1) for s in some] for some in others)
+    assert not growth([*short, *usual], longer).known
+
+
 def test_the_interval_is_that_of_the_rounds() -> None:
     short, usual, longer = runs(steady, noise=0.05)
     found = growth([*short, *usual], longer)

@@ -15,13 +15,24 @@ from taskgrain.estimate.monotone import monotone, place_of
 values = st.lists(st.floats(-3.0, 3.0).map(lambda one: round(one, 6)), min_size=1, max_size=22)
 
 
-@given(values)
-def test_a_monotone_curve_stays_as_it_is_and_no_other_is_nearer_everywhere(y: list[float]) -> None:
-    fitted = monotone(np.array(y))
-    assert (np.diff(fitted) >= 0.0).all() and (monotone(fitted) == fitted).all()
-    # Where it lies off the points by some distance, two of them are twice as far the wrong way round.
-    falls = max((one - other for k, one in enumerate(y) for other in y[k:]), default=0.0)
-    assert np.abs(fitted - y).max() == pytest.approx(0.5 * falls)
+@given(st.data())
+def test_of_monotone_curves_it_is_the_nearest_and_another_stays_as_it_is(data: st.DataObject) -> None:
+    y = np.array(data.draw(values))
+    same = {"min_size": len(y), "max_size": len(y)}
+    weights = np.array(data.draw(st.lists(st.integers(1, 40), **same)))
+    other = np.sort(data.draw(st.lists(st.floats(-3.0, 3.0), **same)))
+    fitted = monotone(y, weights)
+    assert (np.diff(fitted) >= -1e-9).all() and monotone(other, weights) == pytest.approx(other, abs=1e-9)
+    far, farther = ((weights * (curve - y) ** 2).sum() for curve in (fitted, other))
+    assert far <= farther + 1e-9
+    rows = monotone(np.array([y, other]), weights)
+    assert (rows[0] == fitted).all()
+
+
+def test_a_far_point_that_few_rounds_measured_moves_no_crossing() -> None:
+    efficiency = [0.476, 0.475, 0.527, 0.541, 0.548, 0.653, 0.738, 0.284]
+    fitted = np.exp(monotone(np.log(efficiency), [8, 8, 8, 8, 8, 8, 3, 3]))
+    assert fitted[:3] == pytest.approx(efficiency[:3], rel=0.01) and (fitted[2:] > 0.5).all()
 
 
 @given(values, st.floats(-2.5, 2.5).map(lambda one: round(one, 6)))
