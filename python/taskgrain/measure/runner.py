@@ -140,10 +140,11 @@ class Runner:
         left = {id(state): len(state.experiment.next_round()) for state in order}
         if not any(state.experiment.preparing for state in order):
             self._drivers.turn([state.driver for state in order], order[0].cell.workload if order else None)
+        self._refer(group, again=True)
         for turn in range(max(left.values(), default=0)):
-            self._refer(group, again=turn == 0)
             share = self._schedule.share()
             for state in order:
+                self._refer(group, again=False)
                 may = turn < left[id(state)] and not state.done and state.spent < share
                 if may and not self._budget.over:
                     request = state.experiment.next_round()[0]

@@ -79,6 +79,18 @@ def test_the_reference_is_measured_throughout(whole: Study) -> None:
     assert len(runs) > 3 * (len(found) - len(runs)), "most runs have no reference line before them"
 
 
+def test_no_run_begins_with_an_old_reference(tmp_path: Path) -> None:
+    world = World()
+    world.wait = 0.1
+    measure(tmp_path, world, table={"patterns": ["nearest"], "widths": [4]})
+    told = 0.0
+    for line in lines(tmp_path, "run", "reference"):
+        if line["kind"] == "reference":
+            told = line["elapsed"]
+        else:
+            assert line["elapsed"] - sum(line["seconds"]) - world.wait - told <= 0.25
+
+
 def test_systems_and_sizes_are_interleaved_and_the_leader_changes(whole: Study) -> None:
     found = [line for line in lines(whole[0], "run") if line["phase"] in ("measure", "floor")]
     for pattern in STUDY["patterns"]:
