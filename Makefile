@@ -22,14 +22,16 @@ lost := $(shell [[ -e build/installed/taskgrain && -e .venv/bin/python && "$$(ca
 
 # After an update, the systems that were built anew are measured beside their earlier cells; STUDYFLAGS=--restart leaves the earlier
 # ones out of the report. Where the study itself has changed, give another folder: make study OUTPUT=results/default-2.
+# A study whose budget is used up goes on with a larger one: make study BUDGET=6m.
 STUDYFLAGS := --keep-both
+BUDGET :=
 OUTPUT := results/default
 begun := $(shell date +%s)
 clock = $$(printf '%d:%02d' $$(($(1) / 60)) $$(($(1) % 60)))
 # In a new checkout, what the study does not run is built after it.
 study: $(if $(lost),setup-first,setup)
 	@ready=$$(date +%s) && \
-	$(taskgrain) study studies/default.toml --output '$(OUTPUT)' $(STUDYFLAGS) && $(taskgrain) report '$(OUTPUT)' && \
+	$(taskgrain) study studies/default.toml --output '$(OUTPUT)' $(STUDYFLAGS) $(if $(BUDGET),--budget '$(BUDGET)') && $(taskgrain) report '$(OUTPUT)' && \
 	measured=$$(date +%s) && $(MAKE) --no-print-directory --quiet setup && \
 	echo "set up in $(call clock,(ready - $(begun))), measured in $(call clock,(measured - ready))$(if $(lost),; the other systems built in $(call clock,($$(date +%s) - measured)))"
 

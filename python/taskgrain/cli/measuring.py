@@ -86,8 +86,9 @@ def _show(measured: call.Measured, study: Study, how: Measuring) -> None:
             more = 2 * budget
             while more < 1.5 * spent:  # an earlier call may have had more
                 more *= 2
-            goes_on = "goes on from here" if output else "tells more"
-            out.text(f"The budget of {budget:g} s is used up; `--budget {more:g}` {goes_on}.")
+            on = "goes on from here" if output else "tells more"
+            said = f"the same command with `--budget {more:g}` {on}"
+            out.text(f"The budget of {budget:g} s is used up; {said}.")
         if output is not None:
             out.text(f"results: {output}; `taskgrain report {shlex.quote(str(output))}` makes the report")
 
@@ -96,12 +97,13 @@ def show_metg(out: Printer, cells: Sequence[Cell], threshold: float) -> None:
     """A table for each workload: METG of the systems, and other quantities beside it. The best is bold, and
     bounds stand last."""
     ranking.mark_best(cells)
-    systems, share = ranking.systems(cells), f"{100 * threshold:g} %"
+    share = f"{100 * threshold:g} %"
     for sentence in verdict(cells):
         out.text(sentence)
     out.text(f"METG({share}): the smallest task of {share} efficiency{_intervals(cells)}")
     for name, here in ranking.by_workload(cells).items():
-        here.sort(key=lambda one: systems.index(one.system))
+        order = ranking.systems(here)
+        here.sort(key=lambda one: order.index(one.system))
         shown = columns.shown(Shown.TERMINAL)
         heads, rows = _table(here, shown)
         if not out.fits(heads, rows) or not any(map(columns.steps, here)):

@@ -25,6 +25,8 @@ from taskgrain.words.errors import UsageError
 _TASK = 1e-6
 """Seconds of a core that a task at the crossing is taken to last, between the 0.1 µs of a fast system and the
 10 µs of a slow one: where a study's steps or width leave no choice of how long a run lasts."""
+_USUAL = 0.03
+"""The half-width of METG after the least number of rounds on a quiet machine."""
 _OVERHEAD = 1.3
 """A study's time as a multiple of its runs': start-up, the reference, parking."""
 
@@ -121,12 +123,14 @@ def _command(system: System, cores: Sequence[int], on: Sequence[Node], nodes: in
 def cell_seconds(
     workload: Workload, experiment: type[Experiment], settings: CellSettings, cores: int
 ) -> float:
-    """A guess of a cell's time, if it is precise after the least number of rounds."""
+    """A guess of a cell's time, if it ends by being precise or by its rounds."""
     step = workload.tasks(1) * _TASK / cores
     steps = settings.steps or settings.min_steps
     free = not settings.steps and settings.run_seconds > steps * step
     run = min(settings.run_seconds, settings.max_tasks * _TASK / cores) if free else steps * step
-    rounds = settings.min_rounds * (experiment.ROUND_RUNS if free else experiment.ROUND_WORK)
+    most = settings.max_rounds / settings.min_rounds  # an interval shrinks with the square root of the rounds
+    rounds = settings.min_rounds * min(max((_USUAL / settings.precision) ** 2, 1.0), most)
+    rounds *= experiment.ROUND_RUNS if free else experiment.ROUND_WORK
     if settings.slow(run) and not settings.steps:
         rounds += LONGER * len(LONGER_ROUNDS)
     again = max(1.0, math.sqrt(settings.run_seconds / run)) if settings.steps else 1.0

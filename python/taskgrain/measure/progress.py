@@ -101,9 +101,10 @@ class Bar(Reporter):
     """A bar on a terminal."""
 
     def __init__(self, console: Console) -> None:
-        # A column that may wrap would shrink to nothing beside a long name.
-        bar = BarColumn(_BAR_WIDTH, table_column=Column(no_wrap=True))
-        columns = (bar, TextColumn("{task.description}", markup=False))
+        # The bar keeps its width, and a long name loses its end: else the bar jumps with each name.
+        bar = BarColumn(_BAR_WIDTH, table_column=Column(no_wrap=True, min_width=_BAR_WIDTH))
+        text = Column(no_wrap=True, overflow="ellipsis")
+        columns = (bar, TextColumn("{task.description}", markup=False, table_column=text))
         self._bar = Bars(*columns, console=console, auto_refresh=False, transient=True)
         self._console = console
         self._task: TaskID | None = None

@@ -30,7 +30,12 @@ class Settings:
         "number", 0.5, "The efficiency whose granularity is METG", high=1, above=True, below=True
     )
     precision: float = _setting(
-        "number", 0.1, "Half-width of the 95 % interval to reach, as a share of METG", high=1, above=True
+        "number",
+        0.1,
+        "Half-width of the 95 % interval to reach, as a share of METG",
+        high=1,
+        above=True,
+        below=True,
     )
     rank_precision: float = _setting(
         "number",
@@ -39,6 +44,7 @@ class Settings:
         "`precision`: every METG becomes as precise as that, also where only `precision` is given",
         high=1,
         above=True,
+        below=True,
     )
     budget: float = _setting(
         "seconds",

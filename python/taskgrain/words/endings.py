@@ -42,7 +42,10 @@ _TEXTS = {
         "rank sure",
         "less precise than was asked, but surely apart from every other system of the workload",
     ),
-    Ending.BUDGET: ("out of time", "time ran out first; the interval says how well the number is known"),
+    Ending.BUDGET: (
+        "out of time",
+        "the time or the rounds were used up first; the interval says how well the number is known",
+    ),
     Ending.NEVER_REACHED: (
         "never reached",
         "even the largest task tried is below the threshold, or the graph allows no more",

@@ -43,11 +43,11 @@ def test_a_budget_that_is_used_up_says_how_to_go_on(
         "-o",
         tmp_path / "out",
     )
-    said = "The budget of 1 s is used up; `--budget 2` goes on from here."
+    said = "The budget of 1 s is used up; the same command with `--budget 2` goes on from here."
     for budget in ("1", "1"):
         assert said in taskgrain(*words, "--budget", budget).out
     assert "budget of 1 s" not in taskgrain(*words, "--budget", "2").out
-    assert "`--budget 4` goes on from here" in taskgrain(*words, "--budget", "1").out
+    assert "with `--budget 4` goes on from here" in taskgrain(*words, "--budget", "1").out
 
 
 @pytest.mark.parametrize("words", [["--sweep"], ["--experiment", "sweep"]], ids=" ".join)
