@@ -77,8 +77,9 @@ def _on_all_cores(cells: Sequence[C]) -> list[C]:
 
 
 def best(cells: Sequence[C]) -> C | None:
-    """The cell of a workload that the others are compared with: the smallest METG that a user may choose."""
-    known = [cell for cell in contest(cells) if cell.metg.value is not None]
+    """The cell of a workload that the others are compared with: the smallest METG that a user may choose. One
+    look, which has no interval, makes none the best."""
+    known = [cell for cell in contest(cells) if cell.metg.value is not None and cell.metg.bounded]
     return min(known, key=lambda cell: cell.metg.value or math.inf, default=None)
 
 
@@ -140,7 +141,7 @@ def ratio(cell: Ranked, to: Ranked) -> Interval | None:
     both answers.
     """
     own, other = cell.metg, to.metg
-    if own.about is None or other.about is None:
+    if not (own.bounded and other.bounded):  # nothing is known, or what one look tells
         return None
     found = cell.ratio_to(to.name)
     back = to.ratio_to(cell.name)  # of two that are equal, either may have been the first

@@ -32,6 +32,11 @@ class Interval:
         return self.value is not None and self.low is not None and self.high is not None
 
     @property
+    def bounded(self) -> bool:
+        """Whether there is a bound."""
+        return self.low is not None or self.high is not None
+
+    @property
     def ends(self) -> tuple[float, float]:
         """The bounds of a quantity that is not negative."""
         return self.low or 0.0, math.inf if self.high is None else self.high

@@ -89,10 +89,16 @@ def test_nobody_can_choose_a_bound() -> None:
 
 
 def test_a_cell_of_another_machine_is_no_choice_and_no_bound() -> None:
-    here, there = cell("a", Interval(2e-6)), cell("a@ab12cd34.0f3a9b21", Interval(1e-6))
+    here, there = cell("a", Interval(2e-6, 1e-6)), cell("a@ab12cd34.0f3a9b21", Interval(1e-6, 0.9e-6))
     earlier = cell("mpi.mpich@ab12cd34", Interval(1.5e-6))
     assert ranking.contest([here, there, earlier]) == [here, earlier]
     assert ranking.best([here, there]) is here
+
+
+def test_what_was_looked_at_once_is_not_the_best_and_has_no_ratio() -> None:
+    once, known = cell("a", Interval(1e-6)), cell("b", Interval(2e-6, 1e-6, 3e-6))
+    assert ranking.best([once, known]) is known and ranking.best([once]) is None
+    assert ranking.ratio(once, known) is None and ranking.ratio(known, once) is None
 
 
 def test_a_ratio_does_not_contradict_the_two_numbers() -> None:
@@ -112,9 +118,8 @@ def test_a_ratio_and_the_two_metgs_beside_it_agree() -> None:
 
     def drawn(value: float) -> Interval:
         low, high = sorted(value * math.exp(dice.gauss(0.0, 0.3)) for _ in range(2))
-        return Interval(
-            value, *(None if dice.random() < 0.3 else end for end in (min(low, value), max(high, value)))
-        )
+        low, high = min(low, value), max(high, value)
+        return Interval(value, *dice.choice([(low, high), (low, high), (None, high), (low, None)]))
 
     for _ in range(300):
         first, other = (drawn(1e-6 * math.exp(dice.gauss(0.0, 0.4))) for _ in range(2))
