@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import typer
 
@@ -69,7 +69,9 @@ def _show(measured: call.Measured, study: Study, how: Measuring) -> None:
             cells = [
                 cell | {"at": outcome.at_task_times(one)} for cell, one in zip(cells, every, strict=True)
             ]
-        found = {"schema": 1, "output": folder, "interrupted": bool(measured.interrupted)}
+        found: dict[str, object] = {"schema": 1, "output": folder, "interrupted": bool(measured.interrupted)}
+        if how.timing:
+            found["timing"] = dict(measured.timing)
         print_json(found | {"cells": cells, "failures": [one.to_json() for one in measured.failures]})
     else:
         out = printer()
@@ -89,8 +91,17 @@ def _show(measured: call.Measured, study: Study, how: Measuring) -> None:
             on = "goes on from here" if output else "tells more"
             said = f"the same command with `--budget {more:g}` {on}"
             out.text(f"The budget of {budget:g} s is used up; {said}.")
+        if how.timing and measured.timing:
+            out.text(_timing(measured.timing))
         if output is not None:
             out.text(f"results: {output}; `taskgrain report {shlex.quote(str(output))}` makes the report")
+
+
+def _timing(seconds: Mapping[str, float]) -> str:
+    """Where the time of a call went."""
+    whole = sum(seconds.values())
+    parts = (f"{name} {quantity.percent(one / whole)}" for name, one in seconds.items())
+    return f"Where the {quantity.seconds(whole)} of this call went: {', '.join(parts)}."
 
 
 def show_metg(out: Printer, cells: Sequence[Cell], threshold: float) -> None:

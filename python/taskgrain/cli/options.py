@@ -308,6 +308,7 @@ class Measuring:
             "earlier build beside the new ones.",
         ),
     ] = False
+    timing: Annotated[bool, typer.Option("--timing", help="Say where the time of this call went.")] = False
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress on standard error.")] = False
 
 

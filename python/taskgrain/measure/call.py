@@ -11,7 +11,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +65,8 @@ class Measured:
     """The cells of earlier builds."""
     interrupted: str = ""
     """The sentence for a person who interrupted it; empty if nobody did."""
+    timing: Mapping[str, float] = field(default_factory=dict)
+    """The seconds of the call, by what they went to."""
 
     @property
     def complete(self) -> bool:
@@ -292,7 +294,7 @@ def measure(
         if not runner.begun:
             _settle(store)
         found = tuple(state.stored for state in runner.record.cells.values())
-        return replace(stored, cells=found, interrupted=said)
+        return replace(stored, cells=found, interrupted=said, timing=plan.timing.seconds())
 
 
 def _known(history: Sequence[Placed], cells: Sequence[Cell]) -> Measured:

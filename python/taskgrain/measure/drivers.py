@@ -53,8 +53,9 @@ class Drivers:
             driver = self._plan.make_driver(name)
             driver.time_left, first = self._time_left, crew.first
             try:
-                self.ready[name] = driver.start()
-                driver.park()
+                with self._plan.timing.part("processes"):
+                    self.ready[name] = driver.start()
+                    driver.park()
                 crew.join(driver)
             except BaseException as error:
                 driver.kill()
@@ -88,7 +89,8 @@ class Drivers:
             if crew is None or crew.serving is None:
                 continue
             if crew.due(self._plan.clock(), self._time_left(), len(names)):
-                self._renew(name, crew)
+                with self._plan.timing.part("processes"):
+                    self._renew(name, crew)
             crew.turn(of)
 
     def _renew(self, name: DriverName, crew: Crew[Driver]) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from taskgrain.measure.record import Record
+from taskgrain.measure.timing import Timing
 from taskgrain.results.lines import Line
 from taskgrain.results.store import Store
 from taskgrain.words.interrupts import uninterrupted
@@ -15,7 +16,8 @@ class Journal:
     """Appends lines, the first after that of the session. `elapsed` says how many seconds the study has
     measured by now."""
 
-    def __init__(self, store: Store, record: Record, elapsed: Callable[[], float]) -> None:
+    def __init__(self, store: Store, record: Record, elapsed: Callable[[], float], timing: Timing) -> None:
+        self._timing = timing
         self._store, self._record, self._elapsed = store, record, elapsed
         self._session = store.session and replace(store.session, elapsed=round(record.elapsed, 6))
         self.begun = False
@@ -30,7 +32,9 @@ class Journal:
         that is a bug of the caller.
         """
         line = replace(line, elapsed=round(self._elapsed(), 6))
-        for seen in self._store.append(*filter(None, (self._session, line))):
-            self._record.take(seen)
-        self._session = None
-        self.begun = True
+        with self._timing.part("disk"):
+            seen = self._store.append(*filter(None, (self._session, line)))
+        self._session, self.begun = None, True
+        with self._timing.part("statistics"):
+            for one in seen:
+                self._record.take(one)

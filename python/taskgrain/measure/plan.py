@@ -13,6 +13,7 @@ from taskgrain.measure.experiments.experiment import CellSettings, Experiment
 from taskgrain.measure.progress import Reporter
 from taskgrain.measure.record import CellState
 from taskgrain.measure.steps import with_steps
+from taskgrain.measure.timing import Timing
 from taskgrain.study.settings import Settings
 from taskgrain.study.workload import Cell, Workload
 
@@ -54,6 +55,10 @@ class Plan:
     """Cells of the study that are not measured now: their lines are none of its business."""
     commands: bool = True
     """A command can measure a cell by itself, so that its first line names it."""
+
+    def __post_init__(self) -> None:
+        self.timing = Timing(self.clock)
+        """Of the call, from here on."""
 
 
 def cell_settings(settings: Settings, workload: Workload, simulated: bool) -> CellSettings:

@@ -33,7 +33,8 @@ class References:
 
     def measure(self, key: ReferenceKey, kernel: dict[str, Any]) -> None:
         """Measures the kernel alone, and writes its rates. Raises what `Drivers.ask_reference` does."""
-        peak, busy = self._drivers.ask_reference(lambda driver: self._peak(driver, key, kernel), _name(key))
+        with self._plan.timing.part("references"):
+            peak, busy = self._drivers.ask_reference(lambda one: self._peak(one, key, kernel), _name(key))
         hertz = frequency().get("cur_hertz")
         line = ReferenceLine(
             program=str(key[0]),

@@ -58,7 +58,7 @@ class Runner:
         self._so_far = SoFar(plan)
         self._shown = -math.inf
         self._drivers = Drivers(plan, self._budget.time_left)
-        journal = Journal(store, self.record, self._budget.elapsed)
+        journal = Journal(store, self.record, self._budget.elapsed, plan.timing)
         self._references = References(plan, self.record, self._drivers, journal)
         self._ends = Ends(plan, self.record, self._drivers, journal)
         self._journal = journal
@@ -107,7 +107,8 @@ class Runner:
             for state in states:
                 self._ends.conclude(state)
             compare(states, self._plan.settings.threshold, self._journal)
-            self._drivers.close()
+            with self._plan.timing.part("processes"):
+                self._drivers.close()
         finally:
             self._drivers.kill()
             self._plan.reporter.close()

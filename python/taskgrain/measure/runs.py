@@ -120,7 +120,7 @@ class Runs:
                     self._ends.begin(state)
                 if not state.runs and self._ends.cannot_reach(state):
                     return None
-                with parked_after(driver):
+                with self._plan.timing.part("requests"), parked_after(driver):
                     return self._line(state, request, driver)
             except DriverError as error:
                 if not self._drivers.may_restart(state.cell.name, error):
@@ -149,6 +149,10 @@ class Runs:
             if self._budget.over:
                 raise
             return None
+        tasks = sum(result.seconds)
+        if not self._plan.systems[name].simulated:
+            self._plan.timing.move(tasks, "tasks")
+            self._plan.timing.move(tasks / len(result.seconds) * request.warmup, "warm-up")
         try:
             self._check_result(state, request, result)
         except DriverError as error:

@@ -141,8 +141,8 @@ def ratio(cell: Ranked, to: Ranked) -> Interval | None:
     both answers.
     """
     own, other = cell.metg, to.metg
-    if not (own.bounded and other.bounded):  # nothing is known, or what one look tells
-        return None
+    if own.about is None or other.about is None or not (own.bounded and other.bounded):
+        return None  # nothing is known, or what one look tells
     found = cell.ratio_to(to.name)
     back = to.ratio_to(cell.name)  # of two that are equal, either may have been the first
     if found is None and back and back.known:

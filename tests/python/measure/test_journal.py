@@ -16,6 +16,7 @@ from taskgrain.measure.experiments.experiment import CellSettings
 from taskgrain.measure.experiments.metg import MetgSearch
 from taskgrain.measure.journal import Journal
 from taskgrain.measure.record import Record
+from taskgrain.measure.timing import Timing
 from taskgrain.results.lines import CrashLine, CurvePoint, Line, MetgLine, RunLine, SessionLine
 from taskgrain.results.store import Store
 from taskgrain.study.workload import Cell, Workload
@@ -40,7 +41,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 @pytest.fixture
 def journal(store: Store, record: Record) -> Journal:
-    return Journal(store, record, lambda: 1.5)
+    return Journal(store, record, lambda: 1.5, Timing())
 
 
 def written(folder: Path) -> list[dict[str, Any]]:
