@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 from simulated_clock import (
@@ -28,6 +29,7 @@ from simulated_clock import (
     always,
     drive_together,
     markov,
+    recorded,
     wandering,
 )
 
@@ -144,6 +146,9 @@ WORLDS: dict[str, World] = {
         "start and end of a run take 5 % of it",
         curve=replace(CONSTANT, start_seconds=0.05 * CellSettings().run_seconds),
     ),
+} | {
+    file.stem: World(f"what {file.stem} was recorded to do", machine=recorded(file))
+    for file in sorted((Path(__file__).parent / "recordings").glob("*.npz"))
 }
 
 

@@ -12,6 +12,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
+from pathlib import Path
 
 import numpy as np
 
@@ -76,6 +77,27 @@ def wandering(scatter: float, seconds: float) -> StatesOf:
             factor = math.exp(log)
             yield step, State(factor, factor)
             log = keeps * log + scatter * math.sqrt(1.0 - keeps**2) * float(rng.standard_normal())
+
+    return states
+
+
+def recorded(file: Path) -> StatesOf:
+    """What a machine did (`tools/noise`), from anywhere in it on, and again from its beginning.
+
+    A task that any core runs lasts as long as cores do in the mean; kernel and overhead are slower alike.
+    """
+    with np.load(file) as stored:
+        factors, seconds = (
+            np.exp2((stored["factors"].astype(float) - 64.0) / 32.0).mean(axis=0),
+            stored["seconds"],
+        )
+    every = [(float(seconds), State(one, one)) for one in (factors / np.median(factors)).tolist()]
+
+    def states(rng: np.random.Generator) -> States:
+        first = int(rng.integers(len(every)))
+        while True:
+            yield from every[first:]
+            first = 0
 
     return states
 

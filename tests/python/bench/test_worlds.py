@@ -22,6 +22,7 @@ BENCH = Path(__file__).parents[3] / "bench" / "worlds.py"
     ("name", "seeds"),
     [
         ("quiet", 5),
+        pytest.param("epyc-cloud", 5, marks=pytest.mark.submission),
         pytest.param("tiny", 10, marks=pytest.mark.deep),
         pytest.param("smt 10 ms", 5, marks=pytest.mark.deep),
         pytest.param("smt 30 s in a study", 5, marks=pytest.mark.deep),
