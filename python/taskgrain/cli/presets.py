@@ -12,7 +12,9 @@ from taskgrain.cli import complete
 from taskgrain.cli.options import Json
 from taskgrain.study import presets as known
 from taskgrain.study.field import flag
+from taskgrain.study.words_for_patterns import ask_for_preset
 from taskgrain.words import numbers
+from taskgrain.words.errors import InputError
 
 _WIDTH = 100
 
@@ -31,6 +33,8 @@ def presets(
     """Lists what --like takes: workloads in the words of applications. With a name it explains one."""
     from taskgrain.cli.printer import print_json, printer
 
+    if name is not None and name not in known.names() and (asked := ask_for_preset(name)):
+        raise InputError("NAME", name, known.names(), asked=asked)
     chosen = known.names() if name is None else (numbers.text(name, "NAME", known.names()),)
     found = [known.read(one) for one in chosen]
     if as_json:

@@ -126,7 +126,7 @@ def run(
     if as_json:
         print_json({"schema": 1, "runs": outcomes})
     else:
-        _show(printer(), outcomes)
+        _show(printer(), outcomes, wanted.validate)
     if refused:
         raise UsageError("; ".join(refused))
     if any("error" in outcome for outcome in outcomes):
@@ -168,7 +168,14 @@ def _counters(one: dict[str, Any]) -> str:
     return f"{each} a task, preparation and warm-up included"
 
 
-def _show(out: Printer, outcomes: Sequence[dict[str, Any]]) -> None:
+_CHECKED = {
+    "full": "every byte of every input was right",
+    "sample": "of every input the ends and a part were right",
+    "off": "no input was checked",
+}
+
+
+def _show(out: Printer, outcomes: Sequence[dict[str, Any]], validate: str) -> None:
     """Prints every sample and a summary."""
     counted = quantity.counted
     for one in outcomes:
@@ -185,6 +192,7 @@ def _show(out: Printer, outcomes: Sequence[dict[str, Any]]) -> None:
         out.text("  " + "  ".join(quantity.seconds(value) for value in one["seconds"]))
         out.text(f"  median      {quantity.seconds(one['median_seconds'])}")
         out.text(f"  tasks       {one['tasks']} (all executed), {counted(one['dependencies'], 'dependence')}")
+        out.text(f"  validation  {_CHECKED[validate]}")
         each = quantity.seconds(one["granularity"])
         out.text(f"  granularity {each} per task on {counted(one['cores'], 'core')}")
         if one["asked_seconds"] is not None:

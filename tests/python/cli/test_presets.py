@@ -33,6 +33,11 @@ def test_an_unknown_one_is_refused_with_what_may_be_meant(taskgrain: Command) ->
     assert result.code == 2 and "is not allowed. Did you mean halo-2d? Allowed: fft, halo-1d," in result.err
 
 
+def test_a_word_that_people_use_asks_for_the_preset(taskgrain: Command) -> None:
+    result = taskgrain("presets", "wavefront")
+    assert result.code == 2 and "wavefront is not allowed. Did you mean sweep?" in result.err
+
+
 def test_like_is_an_option_of_a_graph(taskgrain: Command, systems: Path) -> None:
     words = ("--systems", systems, "--like", "halo-2d", "--cores", 1, "--steps", 10)
     assert taskgrain("run", *words).out.startswith(
