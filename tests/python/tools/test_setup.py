@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import signal
@@ -258,6 +259,18 @@ def test_one_call_of_pip_brings_all_groups(machine: Machine) -> None:
     assert machine.installed()[:2] == ["own==1 large==1 plain==1", "--no-deps library==1"], "groups stay"
 
 
+def test_another_one_waits_and_says_so(machine: Machine) -> None:
+    first = os.open(machine.folder, os.O_RDONLY)
+    fcntl.flock(first, fcntl.LOCK_EX)
+    with machine.start() as process:
+        assert process.stderr is not None
+        assert "another set-up of this checkout is running" in process.stderr.readline()
+        assert not (machine.folder / "pip.log").exists()
+        os.close(first)
+        process.communicate()
+    assert process.returncode == 0 and machine.installed()
+
+
 def test_a_group_that_pip_cannot_have_is_named_and_stops_no_other(machine: Machine) -> None:
     machine.system("broken", "group = 'broken'\npypi = ['nowhere==1']")
     machine.system("large", "group = 'large'\npypi_alone = ['library==1']")
@@ -413,5 +426,6 @@ def test_an_interrupt_at_the_beginning_shows_no_trace(machine: Machine) -> None:
 
 
 def test_who_waits_sees_how_much_is_compiled(machine: Machine) -> None:
-    machine.program("tools/build", "echo '[3/40] Building CXX object' >build/ahead.log; sleep 1")
+    pip_ends = "until grep -q -- --editable pip.log; do sleep 0.05; done; sleep 1"
+    machine.program("tools/build", f"echo '[3/40] Building CXX object' >build/ahead.log; {pip_ends}")
     assert "setup:\x1b[0m waiting for build [3/40]\n" in machine.set_up()
