@@ -12,7 +12,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
-from taskgrain.history import first_format
 from taskgrain.results import measurements, parse, reader, values
 from taskgrain.results.lines import (
     SCHEMA,
@@ -70,9 +69,7 @@ class Log(Line):
 
 
 def from_json(table: Mapping[str, Any], odd: parse.Odd) -> Line:
-    """The log that an object of JSON stands for, also as earlier versions wrote it."""
-    if table.get("kind") == first_format.KIND:
-        table = first_format.converted(table)
+    """The log that an object of JSON stands for."""
     label, time = values.text(table.get("label")), values.number(table.get("time"))
     lines, machine, study = (finite(table.get(name)) for name in ("lines", "machine", "study"))
     schema = values.integer(table.get("schema"))

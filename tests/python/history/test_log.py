@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +22,6 @@ from taskgrain.results.lines import CellLine, MetgLine, RunLine, UnknownLine
 from taskgrain.words.endings import Ending
 from taskgrain.words.errors import UsageError
 from taskgrain.words.interval import Interval
-
-FIRST_FORMAT = Path(__file__).with_name("first_format.jsonl")
 
 
 def read(table: Mapping[str, Any]) -> Log:
@@ -70,42 +67,8 @@ def test_a_line_is_read_as_it_was_written_and_folds_to_the_same(tmp_path: Path) 
     assert Entry(again, failed).number("metg") is None
 
 
-def test_a_line_of_an_earlier_version_says_the_same(tmp_path: Path) -> None:
-    old = read(json.loads(FIRST_FORMAT.read_text()))
-    new, _ = measured(three_cells(tmp_path / "r"), "c0", 7.0)
-    assert (old.label, old.time, old.names) == (new.label, new.time, new.names)
-    for one, other in zip(old.measurements, new.measurements, strict=True):
-        for name in ("system", "workload", "build", "version", "cores"):
-            assert getattr(one, name) == getattr(other, name)
-        assert one.conditions == replace(other.conditions, boot=None), "it does not say the boot"
-        assert (one.cell.ending, one.cell.error) == (other.cell.ending, other.cell.error)
-        for quantity in ("metg", "overhead", "floor"):
-            assert one.cell.number(quantity) == other.cell.number(quantity)
-        rates = [Entry(log, measurement).rates for log, measurement in ((old, one), (new, other))]
-        assert rates[0].keys() == rates[1].keys()
-        for size, rate in rates[0].items():
-            assert rate.value == pytest.approx(rates[1][size].value)
-
-
-def test_what_makes_no_sense_in_a_line_of_an_earlier_version_is_left_out() -> None:
-    line = json.loads(FIRST_FORMAT.read_text())
-    line["cells"][0] |= {"metg": {"value": -1, "low": "x", "high": 2e-6}, "ending": "budget"}
-    line["cells"][0]["rate"] = [{"iterations": None, "value": 1.0}, 7]
-    line["cells"][1] |= {"ending": 7, "settings": 3}
-    line["cells"][2] = {"system": "", "workload": 3}
-    line["cells"] += [None, "cell"]
-    line |= {"sessions": ["a", 3, None], "conditions": {"machine": [], "processors": {}}, "settings": None}
-    found = from_json(line, Counter())
-    assert isinstance(found, Log) and found.names == {"a"}
-    first, second = found.measurements
-    assert first.cell.metg == Interval(None, None, 2e-6) and not Entry(found, first).rates
-    assert second.cell.ending is Ending.UNFINISHED
-
-
-@pytest.fixture(scope="module", params=["log", "first format"])
-def written(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> str:
-    if request.param == "first format":
-        return FIRST_FORMAT.read_text()
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> str:
     return json.dumps(measured(three_cells(tmp_path_factory.mktemp("m") / "r"))[0].to_json())
 
 
