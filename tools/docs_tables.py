@@ -87,11 +87,11 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
     """Called by MkDocs for every page."""
     from taskgrain.results.tables import CELL, TABLES
     from taskgrain.study.fields import GIVEN
-    from taskgrain.study.settings import OLD_SETTINGS, SETTINGS
+    from taskgrain.study.settings import SETTINGS
 
     marks: dict[str, Callable[[], str]] = {
         "<!-- the commands -->": commands,
-        "<!-- the settings -->": partial(fields, SETTINGS | OLD_SETTINGS),
+        "<!-- the settings -->": partial(fields, SETTINGS),
         "<!-- the presets -->": presets,
         "<!-- the fields -->": partial(fields, GIVEN),
     }

@@ -28,11 +28,11 @@ def metg(
     names: Names = None,
     threshold: Annotated[Text, setting("threshold")] = None,
     precision: Annotated[Text, setting("precision")] = None,
+    rank_precision: Annotated[Text, setting("rank_precision")] = None,
     repeats: Annotated[Text, setting("repeats")] = None,
     min_rounds: Annotated[Text, setting("min_rounds")] = None,
     max_rounds: Annotated[Text, setting("max_rounds")] = None,
     experiment: Annotated[Text, setting("experiment")] = None,
-    sweep: Annotated[bool, setting("sweep")] = False,
     at: Annotated[Text, setting("at")] = None,
 ) -> None:
     """Measures METG of systems on one workload, or with --at their efficiency at given task times. The search
@@ -47,14 +47,13 @@ def metg(
     from taskgrain.study.study import Study
     from taskgrain.study.workload import EMPTY
 
-    if sweep and experiment is not None:
-        raise UsageError("--sweep: give this or --experiment, not both")
     if at is not None:
         # A study may have an empty text, an option may not.
         _ = numbers.durations(at, "--at") or numbers.duration(at, "--at")
     given = {"threshold": threshold, "precision": precision, "budget": how.budget, "repeats": repeats}
+    given |= {"rank_precision": rank_precision}
     given |= {"min_rounds": min_rounds, "max_rounds": max_rounds, "steps": graph.given.get("steps")}
-    given |= {"experiment": "sweep" if sweep else experiment, "at": at, "launcher": how.launcher}
+    given |= {"experiment": experiment, "at": at, "launcher": how.launcher}
     given |= {"hosts": how.hosts, "hostfile": how.hostfile}
     given |= {"first_iterations": graph.given.get("iterations")}
     table: dict[str, Any] = {key: value for key, value in given.items() if value is not None}

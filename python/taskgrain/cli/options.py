@@ -28,7 +28,7 @@ from taskgrain.machine.topology import choose_cores
 from taskgrain.study import variables
 from taskgrain.study.field import Field, flag
 from taskgrain.study.fields import CORE, GIVEN, OF_A_RUN, rivals
-from taskgrain.study.settings import OLD_SETTINGS, SETTINGS
+from taskgrain.study.settings import SETTINGS
 from taskgrain.words import numbers
 from taskgrain.words.errors import InputError, UsageError
 from taskgrain.words.warnings import notice
@@ -197,7 +197,7 @@ def _with_options(
 
 def setting(name: str) -> Any:
     """The option of one of a study's settings, which is checked where these are."""
-    field = (SETTINGS | OLD_SETTINGS)[name]
+    field = SETTINGS[name]
     return typer.Option(
         field.flag,
         metavar=field.metavar,

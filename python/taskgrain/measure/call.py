@@ -43,7 +43,7 @@ from taskgrain.results.cell import cells as of_lines
 from taskgrain.results.hosts import differences
 from taskgrain.results.lines import Build, FailureLine, Host, SessionLine
 from taskgrain.results.store import Store, check_folder, goes_on
-from taskgrain.study.settings import Settings, with_new_keys
+from taskgrain.study.settings import Settings
 from taskgrain.study.study import Study, check_steps
 from taskgrain.study.workload import Cell, Workload
 from taskgrain.words.errors import InputError, Interrupted, TaskgrainError, UsageError
@@ -425,7 +425,7 @@ def completed(table: Mapping[str, Any]) -> Mapping[str, Any]:
     workloads = table.get("workloads")
     if isinstance(workloads, list) and all(isinstance(one, dict) for one in workloads):
         table = {**table, "workloads": [Workload("", 0).fields() | one for one in workloads]}
-    return asdict(Settings()) | with_new_keys(table)
+    return asdict(Settings()) | dict(table)
 
 
 def _thrown_away() -> tempfile.TemporaryDirectory[str]:

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import asdict
 
-from taskgrain.study.settings import Settings, with_new_keys
+from taskgrain.study.settings import Settings
 
 _FLAGS = {"first_iterations": "--iterations"}
 _SHARED = ("budget",)
@@ -18,7 +18,7 @@ def command(recorded: str, study: Mapping[str, object]) -> str:
 
     `study` is the table of study.toml, which writes all of them out.
     """
-    words, study = [recorded], with_new_keys(study)
+    words = [recorded]
     for key, default in asdict(Settings()).items():
         value = study.get(key, default)
         flag = _FLAGS.get(key, "--" + key.replace("_", "-"))

@@ -116,7 +116,6 @@ RIVALS = (
     {"pattern", "patterns", "like"},
     {"width", "widths", "tasks_per_core"},
     {"radix", "neighbours"},
-    {"experiment", "sweep"},
 )
 """Keys that say the same in different ways."""
 

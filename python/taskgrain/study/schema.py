@@ -8,7 +8,7 @@ from typing import Any
 
 from taskgrain.study.field import Field
 from taskgrain.study.fields import GIVEN, PLURALS, RIVALS
-from taskgrain.study.settings import OLD_SETTINGS, SETTINGS
+from taskgrain.study.settings import SETTINGS
 
 _NAMES = {"anyOf": [{"type": "string"}, {"type": "array", "minItems": 1, "items": {"type": "string"}}]}
 _VARIABLES = {"type": "object", "additionalProperties": {"type": "string"}}
@@ -46,7 +46,7 @@ def schema() -> dict[str, Any]:
             "default": {},
             "anyOf": [_VARIABLES, {"type": "array", "minItems": 1, "items": _VARIABLES}],
         },
-        **{name: one.schema() for name, one in (SETTINGS | OLD_SETTINGS).items()},
+        **{name: one.schema() for name, one in SETTINGS.items()},
         "defaults": _table("Fields for every workload that does not set them.", fields),
         "exclude": {
             "description": "Cells to leave out: those that match every key of one of the tables.",

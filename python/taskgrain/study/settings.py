@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -104,25 +104,12 @@ SETTINGS: dict[str, Field] = {
     one.name: Field(one.name, default=one.default, **one.metadata) for one in dataclasses.fields(Settings)
 }
 
-OLD_SETTINGS = {"sweep": Field("sweep", "flag", False, 'The same as `experiment = "sweep"`')}
-"""Settings that a study may still give."""
-
-
-def with_new_keys(table: Mapping[str, Any]) -> dict[str, Any]:
-    """A stored study's table with today's settings in place of the old ones."""
-    new = dict(table)
-    if new.pop("sweep", False) is True:
-        new.setdefault("experiment", "sweep")
-    return new
-
 
 def take_settings(table: dict[str, Any], named: Named) -> Settings:
     """Takes the settings out of a table; `named` makes of a field what a bad value is reported as.
 
     Raises `InputError`.
     """
-    if OLD_SETTINGS["sweep"].read(table.pop("sweep", False), named("sweep")):
-        table["experiment"] = "sweep"
     given = {name: one.read(table.pop(name), named(name)) for name, one in SETTINGS.items() if name in table}
     if given.get("at"):
         given.setdefault("experiment", "at")

@@ -21,7 +21,7 @@ from taskgrain.study import presets, variables
 from taskgrain.study.field import Field, flag
 from taskgrain.study.fields import GIVEN, PLURALS, rivals
 from taskgrain.study.includes import read_study
-from taskgrain.study.settings import OLD_SETTINGS, SETTINGS, Named, Settings, take_settings
+from taskgrain.study.settings import SETTINGS, Named, Settings, take_settings
 from taskgrain.study.toml import Document, Keys
 from taskgrain.study.unused import with_radix
 from taskgrain.study.variables import Variables
@@ -42,7 +42,6 @@ STUDY_KEYS = tuple(
             *("title", "include", "systems", "env"),
             *WORKLOAD_KEYS,
             *SETTINGS,
-            *OLD_SETTINGS,
             *("defaults", "exclude", "workloads"),
         ]
     )
@@ -211,7 +210,6 @@ def parse(given: Document, cores: int, known: Collection[str] | None = None) -> 
         if key not in STUDY_KEYS:
             raise InputError(given.key(key), key, STUDY_KEYS, _LISTER)
     title = numbers.text(rest.pop("title", ""), given.value("title"))
-    _refuse_rivals({key: 0 for key in rest if key in SETTINGS | OLD_SETTINGS}, given.value)
     swept = _take_cores(rest, given)
     if isinstance(rest.get("hostfile"), str) and rest["hostfile"].isprintable():  # else refused as given
         rest["hostfile"] = _placed(SETTINGS["hostfile"], rest["hostfile"], ("hostfile",), given)

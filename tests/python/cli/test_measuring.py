@@ -21,7 +21,7 @@ from taskgrain.words.warnings import notice
 
 
 def test_warnings_are_codes_and_words_for_programs(taskgrain: Command, systems: Path) -> None:
-    words = ("metg", "--systems", systems, "--width", "4", "--max-rounds", "1", "-q", "--sweep")
+    words = ("metg", "--systems", systems, "--width", "4", "--max-rounds", "1", "-q", "--experiment", "sweep")
     value = json.loads(taskgrain(*words, "--json").out)
     assert (value["schema"], value["output"], value["failures"]) == (1, None, [])
     (cell,) = value["cells"]

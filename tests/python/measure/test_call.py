@@ -87,8 +87,7 @@ def test_what_the_core_refuses_has_its_place(tmp_path: Path, line: str, words: s
 def test_a_stored_study_means_the_defaults_of_what_it_does_not_say() -> None:
     defaults = asdict(Settings())
     assert completed({}) == defaults
-    assert completed({"threshold": 0.7, "sweep": False}) == defaults | {"threshold": 0.7}
-    assert completed({"sweep": True})["experiment"] == "sweep"
+    assert completed({"threshold": 0.7}) == defaults | {"threshold": 0.7}
     (workload,) = completed({"workloads": [{"pattern": "fft", "width": 4}]})["workloads"]
     assert workload == Workload("fft", 4).fields()
     assert completed({"workloads": "odd"})["workloads"] == "odd"

@@ -25,9 +25,10 @@ RECORDED = "taskgrain metg --system mpi"
 
 
 def test_a_command_has_the_settings_of_its_study() -> None:
-    study: dict[str, object] = {"cores": 2, "threshold": 0.5, "precision": 0.05, "sweep": True, "budget": 9.0}
+    study: dict[str, object] = {"cores": 2, "threshold": 0.5, "precision": 0.05, "budget": 9.0}
     study |= {
         "repeats": 3,
+        "experiment": "sweep",
         "isa": "avx2; rm -rf /",
         "validate": ["full"],
         "first_iterations": 100,

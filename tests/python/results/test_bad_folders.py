@@ -257,10 +257,9 @@ def test_an_older_folder_opens(tmp_path: Path) -> None:
     found = comparable(measure(tmp_path, world))
     assert world.runs == 0
     assert [one | {"schema": 1} for one in found] == expected
-    table["sweep"] = False  # as an older version wrote it
     study.write_text(tomli_w.dumps(table))
     assert [one | {"schema": 1} for one in comparable(measure(tmp_path, World()))] == expected
-    study.write_text(tomli_w.dumps(table | {"sweep": True}))
+    study.write_text(tomli_w.dumps(table | {"experiment": "sweep"}))
     with pytest.raises(UsageError, match=r'differs in experiment \("sweep" there, "metg" now\)'):
         measure(tmp_path, World())
     table["threshold"] = 0.7

@@ -132,7 +132,7 @@ def test_a_long_chain_of_files(tmp_path: Path) -> None:
 
 
 def test_a_study_overrules_the_experiment_of_one_that_it_includes(tmp_path: Path) -> None:
-    (tmp_path / "base.toml").write_text('patterns = ["fft"]\nsweep = true\n')
+    (tmp_path / "base.toml").write_text('patterns = ["fft"]\nexperiment = "sweep"\n')
     (tmp_path / "own.toml").write_text('include = "base.toml"\nexperiment = "metg"\n')
     assert read(tmp_path / "base.toml", 2).settings.experiment == "sweep"
     assert read(tmp_path / "own.toml", 2).settings.experiment == "metg"

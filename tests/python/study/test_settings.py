@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from taskgrain.study.settings import SETTINGS, Settings, take_settings, with_new_keys
+from taskgrain.study.settings import SETTINGS, Settings, take_settings
 from taskgrain.words.errors import InputError, UsageError
 
 
@@ -23,7 +23,7 @@ def test_what_is_not_given_has_its_default() -> None:
 
 
 def test_settings_are_taken_out_and_the_rest_is_left() -> None:
-    table = {"repeats": 5, "pattern": "fft", "sweep": False}
+    table = {"repeats": 5, "pattern": "fft"}
     assert take_settings(table, str).repeats == 5
     assert table == {"pattern": "fft"}
 
@@ -48,21 +48,6 @@ def test_rounds_are_in_order_or_refused(least: int | None, most: int | None) -> 
     made = asdict(take(**given))
     assert made["min_rounds"] <= made["max_rounds"]
     assert made | given == made, "what is given stays"
-
-
-def test_the_old_key_of_the_sweep() -> None:
-    assert take(sweep=True).experiment == "sweep"
-    assert take(sweep=False).experiment == "metg"
-    with pytest.raises(InputError, match="--sweep: yes is not allowed; allowed: true or false"):
-        take(sweep="yes")
-
-
-def test_a_stored_study_has_the_new_key() -> None:
-    stored = {"sweep": True, "repeats": 3}
-    assert with_new_keys(stored) == {"experiment": "sweep", "repeats": 3}
-    assert with_new_keys({"sweep": False}) == {}
-    assert with_new_keys({"sweep": True, "experiment": "metg"}) == {"experiment": "metg"}
-    assert stored == {"sweep": True, "repeats": 3}, "the stored table stays as it is"
 
 
 def test_the_table_has_every_setting_and_its_own_default_is_allowed() -> None:

@@ -387,10 +387,6 @@ def test_unreadable_files(tmp_path: Path) -> None:
 def test_a_study_chooses_its_experiment() -> None:
     assert study(FFT).settings.experiment == "metg"
     assert study(FFT + 'experiment = "sweep"').settings.experiment == "sweep"
-    assert study(FFT + "sweep = true").settings == study(FFT + 'experiment = "sweep"').settings
-    assert study(FFT + "sweep = false").settings == study(FFT).settings
-    with pytest.raises(UsageError, match=r"s\.toml:\d+:\d+: .*give this or (sweep|experiment), not both"):
-        study(FFT + 'sweep = true\nexperiment = "sweep"')
 
 
 def test_files_of_one_name_are_not_mixed_up(tmp_path: Path) -> None:
