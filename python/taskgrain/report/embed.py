@@ -3,25 +3,41 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import gzip
 import hashlib
 import json
+import os
 from functools import cache
+from importlib.metadata import version
 from importlib.resources import files
+from pathlib import Path
 
 import vl_convert
 from markupsafe import Markup
 
 from taskgrain.report import look
+from taskgrain.results import whole_file
 from taskgrain.words.finite import finite
 
 
 @cache
 def libraries() -> str:
-    """Vega, Vega-Lite and vega-embed as one script that sets `window.vegaEmbed`; takes about 2 s to build."""
+    """Vega, Vega-Lite and vega-embed as one script that sets `window.vegaEmbed`.
+
+    It takes about 2 s to build, so that it is kept in the user's cache for the next report.
+    """
+    cache_folder = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    kept = Path(cache_folder, "taskgrain", f"vega-{look.VEGALITE}-{version('vl-convert-python')}.js")
+    with contextlib.suppress(OSError, UnicodeError):
+        return kept.read_text("utf-8")
     bundle: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", look.VEGALITE)
     # A module's names are its own; as a plain script they would be global.
-    return f"(() => {{{bundle}}})();".replace("</script", "<\\/script")
+    script = f"(() => {{{bundle}}})();".replace("</script", "<\\/script")
+    with contextlib.suppress(OSError):
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        whole_file.write(kept, script.encode())
+    return script
 
 
 def resource(name: str) -> str:

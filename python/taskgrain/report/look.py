@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
 import altair as alt
+from altair.utils import schemapi
 
 Spec = dict[str, Any]
 
@@ -165,9 +167,15 @@ def time_axis(low: float, high: float, title: str | None) -> alt.Axis:
     )
 
 
+def unchecked() -> AbstractContextManager[None]:
+    """Within it, Altair takes charts as they are: to check each part of them takes longer than all the rest,
+    and tests do it."""
+    return schemapi.debug_mode(False)
+
+
 def finish(chart: alt.LayerChart | alt.FacetChart | alt.ConcatChart | alt.VConcatChart, theme: Theme) -> Spec:
     """The specification of a chart, in the colours of `theme`."""
-    spec: Spec = chart.to_dict()
+    spec: Spec = chart.to_dict(validate=schemapi.DEBUG_MODE)
     spec["config"] = {
         # The page tells screen readers what a chart shows, and its tables hold the numbers: a thousand marks
         # that are read out one by one would only be in the way.

@@ -6,6 +6,10 @@ import base64
 import gzip
 import json
 import math
+from pathlib import Path
+
+import pytest
+import vl_convert
 
 from taskgrain.report import embed
 
@@ -32,3 +36,23 @@ def test_packed_content_comes_out_as_it_was() -> None:
 def test_the_libraries_are_a_script_that_cannot_end_its_block() -> None:
     assert "vegaEmbed" in embed.libraries()
     assert "</script" not in embed.libraries()
+
+
+def test_the_libraries_are_built_once_and_a_cache_that_cannot_be_costs_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    built: list[str] = []
+
+    def bundle(script: str, _: str) -> str:
+        built.append(script)
+        return "</script>é"
+
+    monkeypatch.setattr(vl_convert, "javascript_bundle", bundle)
+    (tmp_path / "file").touch()
+    made = set()
+    for cache in (tmp_path, tmp_path, tmp_path / "file" / "no folder"):
+        monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
+        embed.libraries.cache_clear()
+        made.add(embed.libraries())
+    embed.libraries.cache_clear()
+    assert len(built) == 2 and made == {"(() => {<\\/script>é})();"}
