@@ -49,6 +49,13 @@ def marks(browser: webdriver.Chrome, chart: str) -> list[str]:
     return colours
 
 
+def axis_labels(browser: webdriver.Chrome, chart: str) -> list[str]:
+    """What stands beside the ticks of the axis across."""
+    script = """return [...document.querySelectorAll(`#${arguments[0]} .role-axis-label`)].at(-1)
+        .textContent"""
+    return str(browser.execute_script(script, chart)).split()
+
+
 def luminance(colour: str) -> float:
     red, green, blue = (int(part.strip(" rgba()")) for part in colour.split(",")[:3])
     return (0.2126 * red + 0.7152 * green + 0.0722 * blue) / 255

@@ -45,6 +45,10 @@ NOTHING = "M-.9 -.7L-.7 -.9L0 -.2L.7 -.9L.9 -.7L.2 0L.9 .7L.7 .9L0 .2L-.7 .9L-.9
 """Of what has neither a number nor a bound: a thin cross, at the bad end of the axis."""
 
 
+DOTTED = "M-.12 -1.2H.12V-.7H-.12ZM-.12 -.25H.12V.25H-.12ZM-.12 .7H.12V1.2H-.12Z"
+"""Of a dotted line."""
+
+
 @dataclass(frozen=True)
 class Theme:
     """Colours, the font and its size. The palette is Okabe and Ito's (jfly.uni-koeln.de/color), without its
@@ -122,15 +126,21 @@ def near(value: float | None, low: float | None, high: float | None, reach: floa
     return [max(low or 0.0, value / reach), value, min(math.inf if high is None else high, value * reach)]
 
 
+def meant(values: Iterable[float | None]) -> list[float]:
+    """Those of `values` that a logarithmic axis can show."""
+    return [value for value in values if value is not None and _MEANT[0] <= value <= _MEANT[1]]
+
+
 def domain(values: Iterable[float | None]) -> tuple[float, float]:
     """The ends of a logarithmic axis around `values`; those that it cannot show do not count."""
-    known = [value for value in values if value is not None and _MEANT[0] <= value <= _MEANT[1]]
+    known = meant(values)
     low, high = (min(known), max(known)) if known else (1e-7, 1e-3)
     beside = max(1.25, (high / low) ** 0.03)
     return low / beside, high * beside
 
 
-def log(low: float, high: float) -> alt.Scale:
+def log(low: Any, high: Any) -> alt.Scale:
+    """A logarithmic scale between two numbers, or expressions."""
     return alt.Scale(type="log", domain=[low, high], nice=False, clamp=True)
 
 
@@ -151,15 +161,15 @@ def ticks(low: float, high: float) -> list[float]:
     return [tick for power in powers for step in steps if low <= (tick := float(f"{step}e{power}")) <= high]
 
 
-def time_axis(low: float, high: float, title: str | None) -> alt.Axis:
-    """Of a logarithmic scale in seconds."""
+def time_axis(low: float, high: float, title: str | None, values: Any = None) -> alt.Axis:
+    """Of a logarithmic scale in seconds, with ticks for its ends, or at `values`."""
     label = "format(datum.value, '~g') + ' s'"
     # Ticks are powers of ten, up to rounding: 0.9 stands well clear of them.
     for limit, factor, unit in ((0.9, "1e3", "ms"), (9e-4, "1e6", "µs"), (9e-7, "1e9", "ns")):
         label = f"datum.value < {limit} ? format(datum.value * {factor}, '~g') + ' {unit}' : {label}"
     return alt.Axis(
         title=title,
-        values=ticks(low, high),
+        values=ticks(low, high) if values is None else values,
         labelExpr=label,
         grid=True,
         labelOverlap=True,

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from statistics import median
 
 from taskgrain.report.data import Cell, Point, Results
-from taskgrain.report.look import AT_LEAST, AT_MOST, SHAPES
+from taskgrain.report.look import AT_LEAST, AT_MOST, SHAPES, meant, near
 from taskgrain.results import columns, outcome
 from taskgrain.words import quantity
 from taskgrain.words.interval import Interval
@@ -37,6 +37,8 @@ def metg(results: Results) -> list[Row]:
             "low": low,
             "high": high,
             "certain": cell.metg.known,
+            "least": short(min(meant(reach(cell)), default=None)),
+            "most": short(max(meant(reach(cell)), default=None)),
             "floor_at": short(cell.number("floor").value),
             "mark": _mark(cell.metg),
             "text": outcome.short(cell),
@@ -49,6 +51,11 @@ def metg(results: Results) -> list[Row]:
         for index, cell in enumerate(results.cells)
         for low, high in [_drawn(*cell.metg.ends) if cell.metg.about is not None else (None, None)]
     ]
+
+
+def reach(cell: Cell) -> list[float | None]:
+    """What the axis of METG has to show of a cell."""
+    return [*near(cell.metg.about, *cell.metg.ends), cell.number("floor").value]
 
 
 def _mark(metg: Interval) -> str:

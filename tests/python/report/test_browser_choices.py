@@ -14,6 +14,7 @@ pytest.importorskip("selenium", reason="the browser tests need the Python packag
 import chromium
 from browser_page import (
     ask,
+    axis_labels,
     choose_first,
     coloured,
     column,
@@ -67,11 +68,16 @@ def test_no_two_systems_have_one_colour_and_mark(browser: webdriver.Chrome, repo
 
 
 def test_all_systems_have_a_row_if_you_wish(browser: webdriver.Chrome, report: str) -> None:
+    """The axis of METG is around the rows that there are, and those drawn have the colours of the list."""
     show(browser, report)
     height = "return document.querySelector('#metg-0 svg').clientHeight"
-    few = browser.execute_script(height)
+    few, axis = browser.execute_script(height), axis_labels(browser, "metg-0")
+    listed = """return [...document.querySelectorAll('#drawn-systems path')]
+        .map(path => getComputedStyle(path).fill)"""
+    assert len(set(marks(browser, "metg-0")) & set(browser.execute_script(listed))) >= 4
     browser.find_element(By.ID, "all-rows").send_keys(Keys.SPACE)
     until(browser, lambda: browser.execute_script(height) >= few + 15 * 19)
+    assert axis and axis != axis_labels(browser, "metg-0")
 
 
 def test_the_table_of_systems_sorts_within_kinds_and_without(browser: webdriver.Chrome, report: str) -> None:
@@ -108,6 +114,8 @@ def test_a_task_time_is_answered_as_by_advise(browser: webdriver.Chrome, tmp_pat
         assert verdict == f"{('50 %', '80 %', '90 %')[highest]}: {found.words[highest]}"
         assert efficiency == found.text
     assert len(browser.find_elements(By.CSS_SELECTOR, "#efficiency-0 .mark-line path")) > 3
+    for chart in ("metg-0", "efficiency-0"):
+        until(browser, lambda at=chart: "your tasks" in browser.find_element(By.ID, at).text)  # type: ignore[misc]
     browser.find_element(By.ID, "task-off").send_keys(Keys.ENTER)
     until(browser, lambda: column(browser, 1, "#matrix") == before)
     ask(browser, "a while")

@@ -22,7 +22,8 @@ def _intro(results: Results) -> Markup:
     with_ = "" if results.simulated else ", with its 95 % intervals"
     return Markup(
         f"<p>Each mark is one task size{with_}. A system's METG is about where its line "
-        "crosses the dashed threshold; it is read off all sizes near there. "
+        "crosses the dashed threshold; it is read off all sizes near there. The dotted line is "
+        "your tasks, if you ask for their time above. "
         '<span class="screen">A click on a mark shows its cell, with the samples behind its curve.</span></p>'
     )
 
@@ -47,7 +48,11 @@ def chart(results: Results, theme: Theme, width: int | None = None) -> Chart:
     low, high = look.domain(
         end for one in curves for end in look.near(one.granularity, one.granularity_low, one.granularity_high)
     )
-    x = alt.X("granularity:Q", scale=look.log(low, high), axis=look.time_axis(low, high, "task granularity"))
+    x = alt.X(
+        "granularity:Q",
+        scale=look.log(low, high),
+        axis=look.time_axis(low, high, "task granularity"),
+    )
     most = max(
         (
             min(one.efficiency * rows.REACH, max(one.efficiency_high or 0.0, rows.best_efficiency(one)))

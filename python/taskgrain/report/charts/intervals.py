@@ -11,7 +11,7 @@ import altair as alt
 
 from taskgrain.report.look import NOTHING
 
-Ends = tuple[float, float | str]
+Ends = tuple[float | str, float | str]
 """Where an axis begins and ends; a text names a parameter of the specification."""
 
 _LEFT, _RIGHT = "M0 0L1.7 -1V1Z", "M0 0L-1.7 -1V1Z"

@@ -54,7 +54,7 @@ def curves(axes: Axes, looks: Looks, theme: Theme, width: int | None, most: floa
     )
     faint = base.encode(opacity=opacity(0.6, 0.25), strokeWidth=by_certainty(1, 0.6))
     head = 14 if width is None else 5
-    page = [*rest(x, y, "iterations:Q"), *(_task(x, y, inside, theme) if by_granularity else ())]
+    page = [*rest(x, y, "iterations:Q"), *(_task(axes, inside, theme) if by_granularity else ())]
     ends = {"x": like(x, "granularity_low:Q"), "x2": "granularity_high:Q"}
     across = [
         faint.mark_rule().encode(y=y, **ends),
@@ -99,13 +99,24 @@ def rest(x: alt.X, y: alt.Y, order: str) -> list[alt.Chart]:
     ]
 
 
-def _task(x: alt.X, y: alt.Y, inside: str, theme: Theme) -> list[alt.Chart]:
-    """Where tasks of the time that the reader has typed lie: their work is the same at every point."""
-    base = alt.Chart(alt.NamedData(name="task")).transform_filter(inside)
+def _task(axes: Axes, inside: str, theme: Theme) -> list[alt.Chart]:
+    """Where tasks of the time that the reader has typed lie: their work is the same at every point.
+
+    Their name stands near the lower end, where few curves are.
+    """
+    x, y, (low, high), _ = axes
+    base = alt.Chart(alt.NamedData(name="task")).transform_filter(inside).encode(x=x, y=y)
+    right = f"datum.granularity * datum.granularity > {low} * {high}"
     return [
-        base.mark_line(strokeDash=[2, 3], strokeWidth=1.4, color=theme.ink).encode(
-            x=x, y=y, order="granularity:Q"
+        base.mark_line(strokeDash=[2, 3], strokeWidth=1.4, color=theme.ink).encode(order="granularity:Q"),
+        base.transform_window(place="row_number()", sort=[alt.SortField("efficiency")])
+        .transform_filter("datum.place === 6")
+        .mark_text(
+            align=alt.expr(f"{right} ? 'right' : 'left'"),
+            dx=alt.expr(f"{right} ? -8 : 8"),
+            color=theme.ink,
         )
+        .encode(text=alt.value("your tasks")),
     ]
 
 

@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from typing import Any
 
 import altair as alt
 from markupsafe import Markup
 
 from taskgrain.report import look, rows
 from taskgrain.report.charts.chart import BOTH_COLUMNS, Figure, Plot, Section
-from taskgrain.report.charts.intervals import arrows, by_certainty, like, nothing, within
+from taskgrain.report.charts.intervals import Ends, arrows, by_certainty, like, nothing
 from taskgrain.report.charts.lines import Chart, page_spec, tooltip
 from taskgrain.report.data import Results
 from taskgrain.report.look import PAGE, PAPER, Theme
 from taskgrain.words import quantity
 
 _ROW = 19  # pixels
+_AXIS = {"low": 1e-7, "high": 1e-3, "ticks": []}
 _MARKS = (
-    ("METG with its {}", "M.8 0A.8.8 0 1 1 -.8 0A.8.8 0 1 1 .8 0Z", "accent"),
-    ("goes on: no bound, or one outside", "M-1.3 -.1H.2V-.5L1.3 0L.2 .5V.1H-1.3Z", "accent"),
-    ("at most", "M-.8 0L.8 -.9V.9Z", "accent"),
-    ("more than", "M.8 0L-.8 -.9V.9Z", "accent"),
+    ("METG with its {}", "M.8 0A.8.8 0 1 1 -.8 0A.8.8 0 1 1 .8 0Z", "ink"),
+    ("goes on: no bound, or one outside", "M-1.3 -.1H.2V-.5L1.3 0L.2 .5V.1H-1.3Z", "ink"),
+    ("at most", "M-.8 0L.8 -.9V.9Z", "ink"),
+    ("more than", "M.8 0L-.8 -.9V.9Z", "ink"),
     ("floor: what an empty task takes", "M-.25 -1.1H.25V1.1H-.25Z", "muted"),
     ("neither number nor bound", look.NOTHING, "muted"),
+    ("your tasks at the threshold, if you ask", look.DOTTED, "ink"),
 )
 
 
@@ -38,7 +41,8 @@ def _intro(results: Results) -> Markup:
     ]
     return Markup(
         "<p>The minimum effective task granularity: how long a task must last for at least {} of the machine "
-        "to do useful work. Shorter is better. The scale is logarithmic, and the same in all panels. "
+        "to do useful work. Shorter is better. Each system that is drawn has its colour and mark. "
+        "The scale is logarithmic, and the same in all panels. "
         '<span class="screen">A click on a mark shows its cell.</span></p>\n<p class="note">{}</p>'
     ).format(" or ".join(map(quantity.percent, thresholds)), Markup(" &ensp;\n").join(marks))
 
@@ -108,12 +112,13 @@ def panel(
     `width` in pixels; None takes the width of the page's element. `systems` are the rows, also of those that
     have no result here; without them there is a row for each result. `named`: whether the rows have names.
     """
-    low, high = look.domain(
-        value
-        for cell in results.cells
-        for value in (*look.near(cell.metg.about, *cell.metg.ends), cell.number("floor").value)
-    )
-    scale = look.log(low, high)
+    paper = width is not None
+    low, high = look.domain(value for cell in results.cells for value in rows.reach(cell))
+    ends: Ends = (low, high) if paper else ("low", "high")
+    # On the page, the script sets these: the axis is around the systems that the reader has chosen.
+    params = [] if paper else [alt.param(name=name, value=one) for name, one in _AXIS.items()]
+    scale = look.log(low, high) if paper else look.log(alt.expr("low"), alt.expr("high"))
+    ticks = None if paper else alt.expr("ticks")
     limit, room = (170, 82) if width is None else (130, 48)
     axis = alt.Axis(
         title=None, grid=True, ticks=False, domain=False, labelLimit=limit, labelPadding=6, labels=named
@@ -125,27 +130,31 @@ def panel(
         y=y,
         tooltip=tooltip(system="system", METG="METG", floor="floor", ending="ending", rounds="rounds"),
     )
-    paper = width is not None
-    x = alt.X("x:Q", scale=scale, axis=look.time_axis(low, high, "METG (tick: floor)" if paper else None))
-    ends, head = alt.X("low:Q", scale=scale), 9 if paper else 22
+    x = alt.X("x:Q", scale=scale, axis=look.time_axis(low, high, "METG (tick: floor)", ticks))
+    across, head = alt.X("low:Q", scale=scale), 9 if paper else 22
     bars = base.encode(strokeWidth=by_certainty(2, 0.8) if paper else by_certainty(3, 1))
-    # On the page, the time that the reader has typed: with a METG left of it, tasks are long enough.
-    task = alt.Chart(alt.NamedData(name="task")).transform_filter(within("at", (low, high)))
-    asked = [task.mark_rule(strokeDash=[2, 3], strokeWidth=1.4, color=theme.ink).encode(x=like(x, "at:Q"))]
+
+    def colour(channel: Callable[..., Any]) -> Any:
+        return alt.value(theme.accent) if paper else channel("colour:N", scale=None)
+
     edge = alt.expr("width") if width is None else width
     right, far = (
         (alt.expr("width + 8"), alt.expr(f"width + {room}")) if width is None else (width + 6, width + room)
     )
     return alt.layer(
-        *([] if paper else asked),
+        *([] if paper else _task(like(x, "at:Q"), theme)),
         base.mark_tick(thickness=2, size=7 if paper else 11, color=theme.muted).encode(
             x=alt.X("floor_at:Q", scale=scale)
         ),
-        bars.mark_rule(color=theme.accent, opacity=0.5).encode(x=ends, x2="high:Q"),
-        base.mark_point(
-            filled=True, size=22 if paper else 46, opacity=1, color=theme.accent, stroke=theme.accent
-        ).encode(x=x, shape=alt.Shape("mark:N", scale=None), fillOpacity=by_certainty(1, 0.35)),
-        *arrows(bars.encode(fill=alt.value(theme.accent)), ends, "low", "high", (low, high), head),
+        bars.mark_rule(opacity=0.5).encode(x=across, x2="high:Q", color=colour(alt.Color)),
+        base.mark_point(filled=True, size=22 if paper else 46, opacity=1).encode(
+            x=x,
+            shape=alt.Shape("mark:N", scale=None),
+            fill=colour(alt.Fill),
+            stroke=colour(alt.Stroke),
+            fillOpacity=by_certainty(1, 0.35),
+        ),
+        *arrows(bars.encode(fill=colour(alt.Fill)), across, "low", "high", ends, head),
         nothing(base, "x", 22 if paper else 46, color=theme.muted).encode(x=alt.value(edge)),
         base.mark_text(align="left", color=theme.ink).encode(x=alt.value(right), text="text:N"),
         # Unseen, as wide as the longest result: so that all panels are equally wide.
@@ -155,4 +164,17 @@ def panel(
         width="container" if width is None else width,
         # On the page the height is the script's: an automatic width forbids a height by the row.
         height=alt.Step(12 if len(results.systems) <= 12 else 9) if paper else _ROW,
-    )
+    ).add_params(*params)
+
+
+def _task(x: alt.X, theme: Theme) -> list[alt.Chart]:
+    """How long the tasks last that the reader asks about: those of a METG left of it are long enough."""
+    base = alt.Chart(alt.NamedData(name="task")).encode(x=x)
+    side = alt.expr("datum.at * datum.at > low * high ? 'right' : 'left'")
+    said = "(datum.at < low ? '← ' : '') + 'your tasks' + (datum.at > high ? ' →' : '')"
+    return [
+        base.mark_rule(strokeDash=[2, 3], strokeWidth=1.4, color=theme.ink),
+        base.transform_calculate(said=said)
+        .mark_text(align=side, baseline="bottom", dy=-3, color=theme.ink)
+        .encode(y=alt.value(0), text="said:N"),
+    ]

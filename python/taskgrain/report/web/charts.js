@@ -43,6 +43,25 @@
     });
   }
 
+  // A METG has the mark of its system, a bound one that says on which side of it METG lies.
+  const inItsLook = (row, look) => ({ ...row, colour: look?.colour ?? "var(--muted)", mark: look && row.metg !== null ? look.shape : row.mark });
+
+  // All panels of METG have one axis, around what they draw, with the ends and ticks of `look.domain` and `look.ticks`.
+  function axis() {
+    const rows = Object.values(charts).filter((one) => one.row_height).flatMap((one) => datasets(one).rows);
+    const known = rows.flatMap((row) => (row.least === null ? [] : [row.least, row.most]));
+    if (!known.length) return {};
+    const [least, most] = [Math.min(...known), Math.max(...known)];
+    const beside = Math.max(1.25, (most / least) ** 0.03);
+    const [low, high] = [least / beside, most * beside];
+    const decades = Math.log10(high / low);
+    const steps = decades > 2 ? [1] : decades > 1 ? [1, 2, 5] : [1, 1.5, 2, 3, 4, 5, 6, 8];
+    const first = Math.floor(Math.log10(low));
+    const powers = [...Array(Math.ceil(decades) + 2).keys()].map((i) => first + i);
+    const ticks = powers.flatMap((power) => steps.map((step) => Number(`${step}e${power}`))).filter((one) => low <= one && one <= high);
+    return { low, high, ticks };
+  }
+
   // Fresh rows each time: Vega writes into those that it is given.
   const bare = ({ samples: _, disturbed: __, ...point }, look) => ({ ...point, ...look });
   function datasets({ cells: numbers, shows, needs, levels, values, own, row_height: rows }) {
@@ -52,7 +71,7 @@
     const behind = known.filter((index) => !looks.get(index));
     if (rows) {
       const task = state.seconds === null || !front.length ? [] : [{ at: state.seconds / cells[front[0]].threshold }];
-      return { rows: front.map((index) => ({ ...cells[index].row })), task };
+      return { rows: front.map((index) => inItsLook(cells[index].row, looks.get(index))), task };
     }
     if (shows === "own") return { rows: front.flatMap((index) => own[index].map((row) => ({ ...row, ...looks.get(index) }))) };
     const made = (index) => (shows === "rows"
@@ -66,7 +85,8 @@
     const place = at(id);
     const spec = { ...specs[chart.spec], ...size, datasets: { ...specs[chart.spec].datasets, ...data } };
     if (chart.row_height) spec.height = chart.row_height * data.rows.length;
-    spec.params = spec.params?.map((one) => (one.name === "most" ? { ...one, value: chart.most } : one));
+    const given = { most: chart.most, ...(chart.row_height ? axis() : {}) };
+    spec.params = spec.params?.map((one) => ({ ...one, value: given[one.name] ?? one.value }));
     try {
       const { view } = await vegaEmbed(place, spec, options);
       views[id] = view;
@@ -100,7 +120,10 @@
       return;
     }
     for (const [name, rows] of Object.entries(data).filter(([name]) => named[chart.spec](name))) view.data(name, rows);
-    if (chart.row_height) view.height(chart.row_height * data.rows.length);
+    if (chart.row_height) {
+      view.height(chart.row_height * data.rows.length);
+      for (const [name, value] of Object.entries(axis())) view.signal(name, value);
+    }
     await view.resize().runAsync();
   }
 

@@ -50,7 +50,7 @@ def test_a_point_without_bounds_has_no_interval(results: Results) -> None:
 
 @pytest.mark.parametrize("chart", [metg.panel, efficiency.chart])
 def test_logarithmic_axes_begin_above_zero(chart: object, results: Results) -> None:
-    spec = chart(results, look.PAGE).to_dict()  # type: ignore[operator]
+    spec = chart(results, look.PAPER, 200).to_dict()  # type: ignore[operator]
     scales = [
         channel["scale"]
         for layer in spec["layer"]
