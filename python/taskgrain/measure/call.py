@@ -392,7 +392,15 @@ def session(systems: Sequence[System], cores: Sequence[int], facts: Mapping[str,
     builds = Builds(references)
     found = {one.name: builds.of(one) for one in systems}
     found |= {name: builds.of_reference(name) for name in references}
-    given = {one.name: environment.stored(one.given) for one in systems if one.given}
+    described = {
+        one.name: Build(
+            env=environment.stored(one.given) if one.given else None,
+            title=one.title,
+            parallelism=one.parallelism or None,
+            distributed=one.distributed,
+        )
+        for one in systems
+    }
     withheld, libraries = environment.of_session(os.environ, [one.withholds for one in systems])
     for launcher in {one.reaches for one in systems}:  # one that is asked for gets the variables of its job
         for name in launcher.allocation if launcher else ():
@@ -411,7 +419,9 @@ def session(systems: Sequence[System], cores: Sequence[int], facts: Mapping[str,
         limit=cpu["limit"],
         cores=tuple(cores),
         kinds=kinds_of(cores),
-        systems=tuple(Build(name=name, build=build, env=given.get(name)) for name, build in found.items()),
+        systems=tuple(
+            replace(described.get(name, Build()), name=name, build=build) for name, build in found.items()
+        ),
         withheld=withheld or None,
         libraries=libraries or None,
     )

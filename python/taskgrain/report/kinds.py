@@ -1,13 +1,14 @@
-"""Which kind of system each system of a report is, as the catalogue of systems describes it."""
+"""Which kind of system each system of a report is: its results say so, or else the catalogue of systems."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from taskgrain.drive import catalogue
 from taskgrain.drive.system import System
 from taskgrain.results.builds import plain
+from taskgrain.results.lines import Build, Line, SessionLine
 from taskgrain.words.errors import InputError, UsageError
 
 OTHER = "Not in the catalogue"
@@ -22,24 +23,28 @@ class Kind:
     """Where it runs, and who says what depends on what."""
 
 
-def kinds(systems: Iterable[str]) -> dict[str, Kind]:
-    """The kind of each system. Results only name systems, so that the catalogue of this taskgrain counts."""
+def kinds(systems: Iterable[str], lines: Sequence[Line] = ()) -> dict[str, Kind]:
+    """The kind of each system, as it was when it was measured: the sessions among the lines tell. Older ones
+    only name systems, and then the catalogue of this taskgrain counts."""
     try:
-        known = catalogue.discover()
+        known: dict[str, Build | System] = {**catalogue.discover()}
     except (InputError, UsageError):  # a system.toml that is just being written must not cost a report
         known = {}
+    for line in lines:
+        if isinstance(line, SessionLine):
+            known |= {one.name: one for one in line.systems if one.name and one.parallelism}
     return {name: _kind(name, _found(name, known)) for name in systems}
 
 
-def _found(name: str, known: dict[str, System]) -> System | None:
+def _found(name: str, known: Mapping[str, Build | System]) -> Build | System | None:
     """Builds are called `mpi@ab12cd34`, or `mpi.old` and `mpi.new`, and a system with variables of its own
     `mpi+NAME=value`: they are of the kind of their system."""
     name = plain(name)
     return known.get(name) or known.get(name.partition("+")[0]) or known.get(name.rpartition(".")[0])
 
 
-def _kind(name: str, system: System | None) -> Kind:
+def _kind(name: str, system: Build | System | None) -> Kind:
     if system is None:
         return Kind(name, OTHER)
     where = "Several nodes" if system.distributed else "One node"
-    return Kind(system.title, f"{where}, {system.parallelism} parallelism")
+    return Kind(system.title or name, f"{where}, {system.parallelism} parallelism")

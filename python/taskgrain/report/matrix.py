@@ -86,7 +86,7 @@ def of(results: Results) -> Matrix:
         columns.append(Column(workload, tuple(cell.system for cell in stand.ties)))
         for number, cell in zip(numbers, here, strict=True):
             found[cell.system, workload] = _entry(number, cell, cell in contest, stand)
-    known = kinds(results.systems)
+    known = kinds(results.systems, results.lines)
     groups: dict[str, list[Row]] = {}
     bounds = {cell.system for cell in results.cells if cell.bound}
     for system in results.ranked:

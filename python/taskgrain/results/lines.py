@@ -172,6 +172,9 @@ class Build:
     name: str | None = _text("name of the system, or of the reference")
     build: str | None = _text("hash of its driver, and of the reference that it is measured against")
     env: Mapping[str, Any] | None = _field(_table, "variables that the user passed to it on purpose")
+    title: str | None = _text("title of the system, of its system.toml")
+    parallelism: str | None = _text("explicit or implicit, of its system.toml")
+    distributed: bool | None = _field(values.flag, "whether it runs on several nodes, of its system.toml")
 
 
 @dataclass(frozen=True, kw_only=True)

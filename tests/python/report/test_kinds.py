@@ -6,6 +6,7 @@ import pytest
 
 from taskgrain.drive import catalogue
 from taskgrain.report.kinds import OTHER, Kind, kinds
+from taskgrain.results.lines import Build, SessionLine
 from taskgrain.words.errors import UsageError
 
 
@@ -24,6 +25,21 @@ def test_a_build_or_a_variant_is_of_the_kind_of_its_system() -> None:
 
 def test_an_unknown_system_is_of_no_kind() -> None:
     assert kinds(["mine"]) == {"mine": Kind("mine", OTHER)}
+
+
+def test_results_tell_of_a_system_that_is_in_no_catalogue() -> None:
+    """Of one of `--systems`, and of one that has changed since."""
+    sessions = [
+        SessionLine(
+            systems=(
+                Build(name="mine", title="Mine", parallelism="implicit", distributed=True),
+                Build(name="mpi", build="ab12"),
+            )
+        )
+    ]
+    found = kinds(["mine", "mine@ab12cd34", "mpi"], sessions)
+    assert found["mine"] == found["mine@ab12cd34"] == Kind("Mine", "Several nodes, implicit parallelism")
+    assert found["mpi"] == kinds(["mpi"])["mpi"]
 
 
 def test_a_broken_catalogue_costs_no_report(monkeypatch: pytest.MonkeyPatch) -> None:
