@@ -25,7 +25,7 @@ from taskgrain.study.study import Study
 from taskgrain.words import quantity
 from taskgrain.words.endings import Ending
 from taskgrain.words.errors import EXIT_FAILED, Interrupted, UsageError
-from taskgrain.words.warnings import grouped
+from taskgrain.words.warnings import Weight, grouped
 
 
 def measure(
@@ -166,10 +166,10 @@ def _at(cell: Cell, asked: float) -> CurvePoint | None:
 
 
 def show_warnings(out: Printer, cells: Sequence[Cell]) -> None:
-    """What to know of the numbers above, each kind of warning once."""
+    """What to know of the numbers above, each kind of warning once, those that decide first."""
     for group in grouped((cell.name, one) for cell in cells for one in cell.warnings):
         first, *others = group.cells
         more = quantity.counted(len(others), "more cell")
         how = "" if group.alike else ", with other numbers,"
         where = f"{first} (and{how} {more})" if others else first
-        out.text(f"{where}: {group.text}", "yellow")
+        out.text(f"{where}: {group.text}", "" if group.weight is Weight.HARMLESS else "yellow")

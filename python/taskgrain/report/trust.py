@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 
 from taskgrain.report import summary
@@ -14,7 +14,7 @@ from taskgrain.results import outcome
 from taskgrain.results.verdict import error_of
 from taskgrain.words import quantity
 from taskgrain.words.endings import Ending
-from taskgrain.words.warnings import grouped
+from taskgrain.words.warnings import Group, Weight, grouped
 
 LEVELS = ("bad", "look", "good")
 """What is bad needs another measurement; at what is to be looked at, the reader decides."""
@@ -105,12 +105,18 @@ def _warnings(results: Results) -> Iterator[Check]:
     if not found:
         return
     warned = sum(bool(cell.warnings) for cell in results.cells)
-    said = (
-        f"{quantity.counted(len(found), 'kind')} of them, on {warned} of "
-        f"{quantity.counted(len(results.cells), 'cell')}. The most frequent: {found[0][0]}"
-    )
-    details = [f"{quantity.counted(len(cells), 'cell')}: {text}" for text, cells in found]
-    yield Check("Warnings", "look", said, _few(details))
+    cells = quantity.counted(len(results.cells), "cell")
+    of = f"{quantity.counted(len(found), 'kind')}, on {warned} of {cells}"
+    details = [f"{_where(one)}: {one.text}" for one in found]
+    if found[0].weight is Weight.HARMLESS:
+        yield Check("Warnings", "good", f"{of}; none casts doubt on a number.", _few(details))
+    else:
+        yield Check("Warnings", "look", f"{of}. First of all, {details[0]}", _few(details))
+
+
+def _where(one: Group) -> str:
+    """The cells of warnings."""
+    return one.cells[0] if len(one.cells) == 1 else quantity.counted(len(one.cells), "cell")
 
 
 def _folder(results: Results) -> Iterator[Check]:
@@ -118,14 +124,15 @@ def _folder(results: Results) -> Iterator[Check]:
         yield Check("Results folder", "look", text)
 
 
-def warnings(results: Results) -> list[tuple[str, tuple[str, ...]]]:
-    """Every kind of warning of cells once, with the cells that it is about, the most frequent first."""
-    kinds: dict[str, tuple[str, list[str]]] = {}
+def warnings(results: Results) -> list[Group]:
+    """Every kind of warning of cells once: first what decides, and of that the most frequent."""
+    kinds: dict[str, Group] = {}
     for one in grouped((cell.name, warning) for cell in results.cells for warning in cell.warnings):
         # Warnings of older versions have no code: they are of one kind if they differ in numbers alone.
-        kinds.setdefault(_DIGITS.sub("#", one.text), (one.text, []))[1].extend(one.cells)
-    found = [(text, tuple(dict.fromkeys(cells))) for text, cells in kinds.values()]
-    return sorted(found, key=lambda one: -len(one[1]))
+        kind = _DIGITS.sub("#", one.text)
+        first = kinds.get(kind, one)
+        kinds[kind] = replace(first, cells=tuple(dict.fromkeys((*first.cells, *one.cells))))
+    return sorted(kinds.values(), key=lambda one: (one.weight, -len(one.cells)))
 
 
 def _few(details: Sequence[str]) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from enum import IntEnum
 from string import Formatter
 from typing import Any
 
@@ -132,6 +133,28 @@ SENTENCES = {
 `list`, or `count` with the noun of one."""
 
 
+class Weight(IntEnum):
+    """How much a warning weighs; the least is said first."""
+
+    DECIDES = 0
+    """The cell has no number, no bound, or one that nobody should rely on."""
+    USUAL = 1
+    HARMLESS = 2
+    """It tells how a number came about, and casts no doubt on it."""
+
+
+WEIGHTS = dict.fromkeys(
+    (
+        "one_round", "start_dominates", "efficiency_above_one", "no_bound", "budget_before_first_run",
+        "run_beyond_budget", "run_stopped", "budget_before_rounds", "no_crossing_measured",
+        "floor_above_metg", "budget_before_crossing", "parallelism_short", "driver_crashed",
+        "crossing_disturbed",
+    ),
+    Weight.DECIDES,
+) | dict.fromkeys(("few_outliers", "start_taken_off", "steps_fixed"), Weight.HARMLESS)  # fmt: skip
+"""Of the codes that are not of the usual weight."""
+
+
 class _Words(Formatter):
     """Formats values as they are in a result, and quantities as everywhere else."""
 
@@ -159,6 +182,11 @@ class Notice:
 
     code: str
     values: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+    @property
+    def weight(self) -> Weight:
+        """That of its code."""
+        return WEIGHTS.get(self.code, Weight.USUAL)
 
     @property
     def text(self) -> str:
@@ -205,16 +233,21 @@ class Group:
     """That they are about."""
     alike: bool
     """All have these words, with the same numbers."""
+    weight: Weight
 
 
 def grouped(found: Iterable[tuple[str, Notice]]) -> list[Group]:
-    """Of pairs of a cell and a warning: one group for each code, in order of appearance."""
+    """Of pairs of a cell and a warning: one group for each code, by weight, then in order of appearance."""
     kinds: dict[str, list[tuple[str, Notice]]] = {}
     for cell, one in found:
         kinds.setdefault(one.code or one.text, []).append((cell, one))
-    return [
+    groups = [
         Group(
-            of[0][1].text, tuple(dict.fromkeys(cell for cell, _ in of)), len({one.text for _, one in of}) == 1
+            text=of[0][1].text,
+            cells=tuple(dict.fromkeys(cell for cell, _ in of)),
+            alike=len({one.text for _, one in of}) == 1,
+            weight=of[0][1].weight,
         )
         for of in kinds.values()
     ]
+    return sorted(groups, key=lambda one: one.weight)

@@ -173,6 +173,18 @@ def test_each_kind_of_warning_is_shown_once() -> None:
     assert second == "a/fft: an old sentence"
 
 
+def test_a_warning_that_decides_is_shown_before_harmless_ones() -> None:
+    said = [
+        notice("steps_fixed", steps=9),
+        notice("few_rounds", rounds=3, needed=6),
+        notice("one_round", needed=6),
+    ]
+    file = io.StringIO()
+    cell = stored("a", "fft", warnings=tuple(one.fields() for one in said))
+    show_warnings(Printer(Console(file=file, width=1000)), [cell])
+    assert file.getvalue().splitlines() == [f"a/fft: {one.text}" for one in reversed(said)]
+
+
 def row(system: str, *points: tuple[float, float | None], ending: str = "at", iterations: int = 100) -> Cell:
     """`points` are asked times and efficiencies; None is one without an interval."""
     curve = tuple(

@@ -9,7 +9,7 @@ from report_cells import cell, measured, results
 
 from taskgrain.report import trust
 from taskgrain.report.data import Failure, Results
-from taskgrain.words.warnings import Notice
+from taskgrain.words.warnings import Notice, notice
 
 QUIET = measured("a", 1e-6, rounds=9)
 
@@ -80,13 +80,24 @@ def test_warnings_of_one_kind_are_one_line_whatever_their_numbers() -> None:
     old = [Notice("", {"text": f"{share} % of the runs were slow"}) for share in (3, 17)]
     cells = [measured(name, 1e-6, warnings=(one,)) for name, one in zip("ab", old, strict=True)]
     found = results(*cells, measured("c", 1e-6, warnings=(Notice("", {"text": "odd"}),)))
-    assert trust.warnings(found) == [
+    assert [(one.text, one.cells) for one in trust.warnings(found)] == [
         ("3 % of the runs were slow", ("a/fft/width=4", "b/fft/width=4")),
         ("odd", ("c/fft/width=4",)),
     ]
     said = check(found, "Warnings")
-    assert said.said.startswith("2 kinds of them, on 3 of 3 cells. The most frequent: 3 %")
-    assert said.details[0] == "2 cells: 3 % of the runs were slow"
+    assert said.said == "2 kinds, on 3 of 3 cells. First of all, 2 cells: 3 % of the runs were slow"
+    assert said.details == ("2 cells: 3 % of the runs were slow", "c/fft/width=4: odd")
+
+
+def test_warnings_that_decide_come_before_frequent_ones_and_harmless_ones_are_nothing_to_look_at() -> None:
+    harmless = notice("steps_fixed", steps=9)
+    cells = [measured(name, 1e-6, warnings=(harmless,)) for name in "abc"]
+    found = check(results(*cells), "Warnings")
+    assert (found.level, found.said) == ("good", "1 kind, on 3 of 3 cells; none casts doubt on a number.")
+    decides = notice("budget_before_first_run")
+    found = check(results(*cells, cell("d", warnings=(harmless, decides))), "Warnings")
+    assert (found.level, found.details[0]) == ("look", f"d/fft/width=4: {decides.text}")
+    assert found.details[0] in found.said and harmless.text not in found.said
 
 
 def test_what_is_odd_about_the_folder_is_said() -> None:

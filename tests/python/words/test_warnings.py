@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from taskgrain.words.warnings import SENTENCES, Notice, grouped, notice, read_notice
+from taskgrain.words.warnings import SENTENCES, WEIGHTS, Notice, grouped, notice, read_notice
 
 DOCS = Path(__file__).parents[3] / "docs" / "reference"
 JSON = st.recursive(
@@ -77,6 +77,10 @@ def test_cells_are_named_once_for_each_code() -> None:
         [("a", few[0]), ("b", few[1]), ("b", few[0]), ("a", Notice("", {"text": "old"})), ("c", few[1])]
     )
     assert [(one.text, one.cells) for one in found] == [(few[0].text, ("a", "b", "c")), ("old", ("a",))]
+
+
+def test_only_codes_of_the_table_have_a_weight() -> None:
+    assert WEIGHTS.keys() <= SENTENCES.keys()
 
 
 @pytest.mark.parametrize("code", SENTENCES)
