@@ -149,13 +149,14 @@ def _google_benchmark(found: Sequence[Cell]) -> str:
 
 
 def _markdown(found: Sequence[Cell]) -> str:
-    """A table in the Markdown of GitHub: all cells, the best of each workload in bold."""
+    """A table in the Markdown of GitHub: all cells by workload and METG, the best ones in bold."""
     ranking.mark_best(found)
     shown = columns.shown(Shown.TERMINAL)
     heads = ["system", "workload", *(one.heading for one in shown)]
     lines = [heads, ["---", "---", *("--:" if one.numeric else "---" for one in shown)]]
     for here in ranking.by_workload(found).values():
-        for cell in here:
+        order = ranking.systems(here)
+        for cell in sorted(here, key=lambda one: order.index(one.system)):
             texts = [cell.called, cell.workload, *(one.text(cell) for one in shown)]
             lines.append([f"**{one}**" if cell is cell.best else one for one in map(_escaped, texts)])
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)

@@ -134,6 +134,18 @@ def test_the_table_has_every_cell_and_no_text_breaks_it(folder: Path) -> None:
     assert "a\\|b \\<img\\>" in rows[3]
 
 
+def test_the_table_has_the_order_of_the_terminal(tmp_path: Path) -> None:
+    """The lines, and CSV, have that of the study."""
+    lines = []
+    for pattern, times in {"fft": (3e-6, 1e-6, 2e-6), "dom": (1e-6, 2e-6, 3e-6)}.items():
+        for system, metg in zip(("mpi", "tbb", "starpu"), times, strict=True):
+            name = f"{system}/{pattern}/width=16"
+            lines += [made.cell_line(system, pattern), made.run_line(name), made.metg_line(name, metg)]
+    text, _ = export(made.write(tmp_path / "r", lines), "markdown")
+    systems = [line.replace("*", "").split(" ")[1] for line in text.splitlines()[2:]]
+    assert systems == ["tbb", "starpu", "mpi", "mpi", "tbb", "starpu"]
+
+
 def test_earlier_builds_are_left_out_and_counted(tmp_path: Path) -> None:
     def session(build: str) -> made.Line:
         return {
