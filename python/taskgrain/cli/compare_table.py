@@ -26,6 +26,14 @@ def show(out: Printer, found: Comparison) -> None:
         out.text(said)
 
 
+def show_briefly(out: Printer, found: Comparison, baseline: str) -> None:
+    """The first sentence, and where nothing could be compared also the reasons."""
+    said = summary(found)[:1]
+    if all(cell.verdict == "not comparable" for cell in found.cells):
+        said += remarks(found)
+    out.text(f"against {baseline}: {' '.join(said)}")
+
+
 def _tables(out: Printer, found: Comparison, cells: Sequence[Compared]) -> None:
     by = found.question.by
     names = dict(zip(map(id, cells), labels(cells), strict=True))

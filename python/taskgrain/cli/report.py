@@ -86,10 +86,12 @@ def report(
         return
     out = printer()
     out.whole(str(target))
+    for baseline, found in changes.items():
+        compare_table.show_briefly(out, found, baseline)
     if drawn:
         out.text(f"{figures}: {quantity.counted(len(drawn), 'figure')}")
     if show:
         report_table.show(out, results, seconds)
-        for found in changes.values():
-            out.text("\nWhat changed?", "bold")
+        for baseline, found in changes.items():
+            out.text(f"\nWhat changed against {baseline}?", "bold")
             compare_table.show(out, found)

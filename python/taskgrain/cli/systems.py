@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import re
+from typing import TYPE_CHECKING
+
 from taskgrain.cli.options import Json, Systems
+
+if TYPE_CHECKING:
+    from taskgrain.drive.system import Probe
 
 
 def systems(folders: Systems = None, as_json: Json = False) -> None:
-    """Lists the systems, and shows what is missing for those that cannot run here."""
+    """Lists the systems; for those that cannot run here, shows what is missing and how to get it."""
     from taskgrain.cli.printer import print_json, printer
     from taskgrain.drive import catalogue
 
@@ -17,9 +23,16 @@ def systems(folders: Systems = None, as_json: Json = False) -> None:
     rows = []
     for name, system in found.items():
         probe = system.probe()
-        lacks = ("not built" if one.endswith("(not built)") else f"no {one}" for one in probe.missing)
         nodes = "simulated" if system.simulates_nodes else "one" if system.one_node else "several"
-        rows.append(
-            [name, system.title, system.language, nodes, "yes" if probe.available else ", ".join(lacks)]
-        )
-    printer().table(["name", "title", "language", "nodes", "runs here"], rows, texts=5)
+        rows.append([name, system.title, system.language, nodes, "yes" if probe.available else _lacks(probe)])
+    out = printer()
+    out.table(["name", "title", "language", "nodes", "runs here"], rows, texts=5)
+    if any(row[-1] != "yes" for row in rows):
+        out.text("`taskgrain doctor` says all that is to do for a system, and what its set-up takes.")
+
+
+def _lacks(probe: Probe) -> str:
+    """What is missing, and in few words how to get it; a table has no room for addresses."""
+    lacks = ", ".join("not built" if one.endswith("(not built)") else f"no {one}" for one in probe.missing)
+    first = re.split(r"[,;(]", probe.install)[0].strip()
+    return f"{lacks}: {first}" if first else lacks

@@ -72,7 +72,24 @@ def test_folders_before_the_last_are_what_it_is_compared_with(taskgrain: Command
                 ratio = cell["ratios"].get(name)
                 assert ratio is None or words.shown(Ratio(**ratio)) in text
     assert [one["verdict"] for one in alone["cells"]] == ["slower", "same"]
-    assert "What changed?" in taskgrain("report", old, new, "--show").out
+    assert f"What changed against {old}?" in taskgrain("report", old, new, "--show").out
+    first = taskgrain("compare", old, new).out.splitlines()[0]
+    assert taskgrain("report", old, new).out.splitlines() == [
+        str(new / "report.html"),
+        f"against {old}: {first}",
+    ]
+
+
+def test_sides_without_common_cells_are_said_to_have_none_and_have_no_table(
+    taskgrain: Command, tmp_path: Path
+) -> None:
+    old = compared_folders.measured(tmp_path / "old", {"mpi": 40e-9})
+    new = compared_folders.measured(tmp_path / "new", {"tbb": 40e-9})
+    said = f"{old} has 1 cell that the other side lacks."
+    (_, shown) = taskgrain("report", old, new).out.splitlines()
+    assert shown.startswith(f"against {old}: The sides share no cell") and said in shown
+    text = Page((new / "report.html").read_text("utf-8")).text
+    assert "The sides share no cell" in text and said in text and "Verdict" not in text
 
 
 @pytest.mark.submission

@@ -13,7 +13,7 @@ def test_lists_each_system_and_what_it_lacks(taskgrain: Command, systems: Path) 
     assert (result.code, result.err) == (0, "")
     rows = {line.split()[0]: line for line in result.out.splitlines() if line.strip()}
     assert "Fake fast" in rows["fast"] and rows["fast"].split()[-1] == "yes"
-    assert rows["absent"].rstrip().endswith("no program no-such-x")
+    assert rows["absent"].rstrip().endswith("no program no-such-x: apt-get x")
 
 
 def test_json_says_what_is_missing(taskgrain: Command, systems: Path) -> None:
