@@ -109,8 +109,9 @@ def _task(axes: Axes, inside: str, theme: Theme) -> list[alt.Chart]:
     right = f"datum.granularity * datum.granularity > {low} * {high}"
     return [
         base.mark_line(strokeDash=[2, 3], strokeWidth=1.4, color=theme.ink).encode(order="granularity:Q"),
-        base.transform_window(place="row_number()", sort=[alt.SortField("efficiency")])
-        .transform_filter("datum.place === 6")
+        base.transform_filter("datum.efficiency > 0.12")
+        .transform_window(place="row_number()", sort=[alt.SortField("efficiency")])
+        .transform_filter("datum.place === 1")
         .mark_text(
             align=alt.expr(f"{right} ? 'right' : 'left'"),
             dx=alt.expr(f"{right} ? -8 : 8"),
