@@ -36,7 +36,7 @@ for (const svg of document.querySelectorAll(arguments[0])) {
   // A symbol may stand on an edge of its axes, with half of it beyond.
   for (const plot of svg.querySelectorAll(":is(.root, .role-scope) > g > path.background")) {
     const axes = plot.getBoundingClientRect();
-    if (!axes.width) continue;
+    if (!axes.width || !axes.height) continue;
     const kinds = ":is(.mark-rule, .mark-line, .mark-symbol).role-mark :is(path, line)";
     for (const one of plot.parentNode.querySelectorAll(kinds)) {
       marks += 1;
