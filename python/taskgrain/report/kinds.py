@@ -32,7 +32,7 @@ def kinds(systems: Iterable[str], lines: Sequence[Line] = ()) -> dict[str, Kind]
         known = {}
     for line in lines:
         if isinstance(line, SessionLine):
-            known |= {one.name: one for one in line.systems if one.name and one.parallelism}
+            known |= {one.name: one for one in line.systems if one.name and one.title}
     return {name: _kind(name, _found(name, known)) for name in systems}
 
 
@@ -47,4 +47,6 @@ def _kind(name: str, system: Build | System | None) -> Kind:
     if system is None:
         return Kind(name, OTHER)
     where = "Several nodes" if system.distributed else "One node"
-    return Kind(system.title or name, f"{where}, {system.parallelism} parallelism")
+    return Kind(
+        system.title or name, f"{where}, {system.parallelism} parallelism" if system.parallelism else where
+    )

@@ -30,6 +30,21 @@ def test_the_page_lies_in_the_folder_or_where_you_wish(
     assert other.read_text("utf-8") == (folder / "report.html").read_text("utf-8")
 
 
+def test_a_system_of_your_own_is_of_the_kind_that_its_description_says(
+    taskgrain: Command, systems: Path, tmp_path: Path
+) -> None:
+    with (systems / "fast" / "system.toml").open("r+") as file:
+        text = file.read()
+        file.seek(0)
+        file.write('parallelism = "implicit"\n' + text)
+    results = tmp_path / "r"
+    words = ("--systems", systems, "--system", "fast,picky", "--width", "4", "--max-rounds", "1")
+    assert taskgrain("metg", *words, "-q", "--output", results).code == 0
+    shown = [line.strip() for line in taskgrain("report", results, "--show").out.splitlines()]
+    kind, plain = shown.index("One node, implicit parallelism:"), shown.index("One node:")
+    assert shown[kind + 1].startswith("fast") and shown[plain + 1].startswith("picky")
+
+
 def test_figures_are_counted(taskgrain: Command, folder: Path, tmp_path: Path) -> None:
     figures = tmp_path / "figures"
     done = taskgrain("report", folder, "--figures", figures, "--format", "svg")
