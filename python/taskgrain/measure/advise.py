@@ -161,7 +161,7 @@ def _saved(one: Answer, best: Answer) -> Interval:
     It is no surer than the two efficiencies: it has no bounds where one of them has none, and where others
     disturbed one of the two, it has none on the side of that one.
     """
-    share = (_side_by_side(one, best) or _apart(one, best)).times(_occupied(one) / _occupied(best))
+    share = (side_by_side(one, best) or _apart(one, best)).times(_occupied(one) / _occupied(best))
     value = None if share.number > 1.0 else 1.0 - share.number
     rough = one.rough or best.rough
     low = None if rough or one.disturbed or share.high is None else 1.0 - share.high
@@ -169,7 +169,7 @@ def _saved(one: Answer, best: Answer) -> Interval:
     return Interval(value, low, high)
 
 
-def _side_by_side(one: Answer, best: Answer) -> Interval | None:
+def side_by_side(one: Answer, best: Answer) -> Interval | None:
     """The ratio of two efficiencies from common rounds of one size; None without them."""
     over, under = one.curve, best.curve
     if over is None or under is None or over.folder.resolve() != under.folder.resolve():

@@ -187,10 +187,11 @@ def read(folder: Path) -> Results:
     for line in shown:
         if isinstance(line, ReferenceLine):
             references.setdefault(line.reference_key, []).append(line)
+    samples = curves.samples_of(contents.stored, machine, study.table)
     found = {
         name: Cell(
             **vars(one),
-            known=curves.of(one, folder, machine, study.table),
+            known=curves.of(one, folder, machine, study.table, samples),
             command=command((one.started and one.started.command) or "", study.table),
             references=references.get(one.started.reference_key, ()) if one.started else (),
         )

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +13,8 @@ from taskgrain.estimate.advice import Efficiencies
 from taskgrain.estimate.sample import Sample
 from taskgrain.results import outcome, reader
 from taskgrain.results.cell import Cell, cells, marked
-from taskgrain.results.lines import CurvePoint, MetgLine, RunLine
-from taskgrain.results.samples import counting
+from taskgrain.results.lines import CurvePoint, Line, MetgLine
+from taskgrain.results.measurements import of_lines
 from taskgrain.study.fields import WORKLOAD
 from taskgrain.study.workload import Workload
 from taskgrain.words.endings import Ending
@@ -22,6 +22,8 @@ from taskgrain.words.interval import Interval
 
 _MOST_INFLATION = 1e3
 """Nothing is known where it is larger."""
+SamplesOf = Callable[[], Mapping[str, tuple[Sample, ...]]]
+"""Returns the samples of the cells of a folder, by the name of the cell."""
 
 
 @dataclass(frozen=True)
@@ -59,12 +61,13 @@ class Curve:
     """Whether its time ran out before it was known as well as was asked."""
     sizes: Mapping[float, float] = field(default_factory=dict)
     """The iterations of the tasks of each point."""
-    runs: tuple[RunLine, ...] = field(default=(), repr=False, compare=False)
+    samples_of: SamplesOf = field(default=dict, repr=False, compare=False)
+    """Those of the cells of its folder."""
 
-    @cached_property
+    @property
     def samples(self) -> tuple[Sample, ...]:
-        """Those of its rounds that have a reference beside them."""
-        return tuple(counting((run, run.round or 0, math.nan) for run in self.runs))
+        """Those that it rests on; rounds of one number ran together in its folder."""
+        return self.samples_of().get(self.cell, ())
 
     @property
     def called(self) -> str:
@@ -90,8 +93,14 @@ def opened(folder: Path, *, interrupted: bool = False) -> tuple[list[Curve], lis
     contents, study = reader.read(folder), reader.study(folder)
     facts, odd = reader.machine(folder)
     every = cells(contents.shown).values()
-    found = (of(cell, folder, facts, study.table, interrupted=interrupted) for cell in every)
+    samples = samples_of(contents.stored, facts, study.table)
+    found = (of(cell, folder, facts, study.table, samples, interrupted=interrupted) for cell in every)
     return [one for one in found if one], reader.warnings(contents, study, odd)
+
+
+def samples_of(lines: Sequence[Line], machine: Mapping[str, Any], study: Mapping[str, Any]) -> SamplesOf:
+    """The samples of the cells of stored lines, which are told once somebody asks for those of one."""
+    return cache(lambda: {one.cell.name: one.samples for one in of_lines(lines, machine, study)})
 
 
 def of(
@@ -99,6 +108,7 @@ def of(
     folder: Path,
     machine: Mapping[str, Any],
     study: Mapping[str, Any],
+    samples: SamplesOf = dict,
     *,
     interrupted: bool = False,
 ) -> Curve | None:
@@ -128,7 +138,7 @@ def of(
         cell.simulated,
         cell.ending in (Ending.BUDGET, Ending.UNFINISHED),
         {work: size for work, _, size in points},
-        tuple(cell.runs),
+        samples,
     )
 
 

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from simulated_system import Noise, SimulatedSystem, constant, drive
 
+from taskgrain.estimate.sample import Sample
 from taskgrain.measure import advise
 from taskgrain.measure.experiments.experiment import CellSettings
 from taskgrain.results.curves import Curve
-from taskgrain.results.lines import RunLine
 from taskgrain.study.settings import Settings
 from taskgrain.study.workload import Workload
 from taskgrain.words.interval import Interval
@@ -103,20 +103,25 @@ def test_one_core_of_two_is_half_of_the_time() -> None:
 
 def test_two_of_common_rounds_are_compared_within_them(tmp_path: Path) -> None:
     """The reference moved by a half from round to round, and hit both alike."""
-    dice, runs = random.Random(1), {"mpi": [], "tbb": []}  # type: ignore[var-annotated]
+    dice = random.Random(1)
+    samples: dict[str, tuple[Sample, ...]] = {"mpi": (), "tbb": ()}
     for number in range(8):
         peak = 1e9 * math.exp(dice.gauss(0.0, 0.4))
         for name, efficiency in (("mpi", 0.8), ("tbb", 0.6)):
             seconds = 2e4 * 100 / (efficiency * 1e9 * 2) * math.exp(dice.gauss(0.0, 0.01))
-            line = RunLine(
-                cell=name, phase="measure", round=number, iterations=100, steps=25, seconds=(seconds,)
-            )
-            known = {"tasks": 100, "cores": 2, "work": 2e6, "reference_before": (peak, peak)}
-            runs[name].append(replace(line, **known, reference_after=(peak, peak)))
+            samples[name] += (Sample(100, number, seconds, 2e6, 100, 2, peak),)
     wide = {20e-6: Interval(0.8, 0.4, 1.0)}
     both = [
-        answered(name, 0.0, points=wide, sizes={20e-6: 100.0}, runs=tuple(some), folder=tmp_path)
-        for name, some in runs.items()
+        answered(
+            name,
+            0.0,
+            points=wide,
+            sizes={20e-6: 100.0},
+            cell=name,
+            samples_of=lambda: samples,
+            folder=tmp_path,
+        )
+        for name in samples
     ]
     both[1] = replace(both[1], efficiency=replace(both[1].efficiency, found=Interval(0.6, 0.3, 0.9)))
     found = advise.choice(both)

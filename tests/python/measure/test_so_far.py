@@ -11,7 +11,7 @@ from simulated_world import World, measure
 
 from taskgrain.measure import advise
 from taskgrain.measure.advice_words import efficiency, sentences
-from taskgrain.results import curves
+from taskgrain.results import curves, measurements
 from taskgrain.study.settings import Settings
 
 WORK = 20e-6
@@ -73,3 +73,19 @@ def test_on_the_way_it_says_what_the_answer_says(tmp_path: Path) -> None:
     first = next(one for one in curves.read(tmp_path / "late") if one.system == "slow")
     alone = replace(first, points={work: one for work, one in first.points.items() if work > WORK})
     assert "≤ 80 %, that of 32 µs" in efficiency(advise.at(alone, WORK))
+
+
+def test_the_answer_rests_on_the_samples_that_compare_takes(tmp_path: Path) -> None:
+    measured(tmp_path, World(), 0.5)
+    found = {one.cell: one for one in curves.read(tmp_path)}
+    every = {one.cell.name: one.samples for one in measurements.opened(tmp_path).measurements}
+    assert {name: one.samples for name, one in found.items()} == every and all(every.values())
+    answers = [
+        advise.answer(advise.Question(WORK, one.workload, 2), one.system, one) for one in found.values()
+    ]
+    chosen = advise.choice(answers)
+    assert (
+        chosen and chosen.best.system == "fast" and chosen.sure["slow"].value == pytest.approx(0.16, abs=0.01)
+    )
+    slow = next(one for one in answers if one.system == "slow")
+    assert advise.side_by_side(slow, chosen.best)

@@ -284,7 +284,7 @@ def ended(folder: Path, **systems: made.Line | None) -> Path:
         lines += [
             one
             for one in made.runs(system, "stencil_1d", 1e-7)
-            if last is None or last.get("ending") != "never_reached" or one["iterations"] <= 71
+            if last is None or last.get("ending") != "never_reached" or one.get("iterations", 0) <= 71
         ]
         lines += [{"cell": f"{system}/stencil_1d/width=4", **last}] if last else []
     return made.write(folder, lines)
