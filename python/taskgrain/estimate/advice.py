@@ -55,23 +55,22 @@ def efficiency_at(curve: Efficiencies, work: float) -> Efficiency:
     """The efficiency of tasks whose work takes so many seconds alone."""
     if not curve:
         return Efficiency("unknown")
+    near = [one for one in curve if max(one / work, work / one) <= _NEAR]
+    if near:  # it was measured itself: other sizes, which may have one run each, make it no surer
+        at = min(near, key=lambda one: (not curve[one].known, abs(math.log(one / work))))
+        found = Efficiency("measured", _moved(curve[at], work / at), (at,))
+        return replace(found, found=found.found.up_to(1.0))
     curve = _surest(curve)
-    nearest = min(curve, key=lambda one: abs(math.log(one / work)))
-    near = max(nearest / work, work / nearest) <= _NEAR
-    smaller, larger = [one for one in curve if one <= work], [one for one in curve if one >= work]
+    smaller, larger = [one for one in curve if one < work], [one for one in curve if one > work]
     lows = [one.low for one in curve.values() if one.low is not None]
     highs = [one.high for one in curve.values() if one.high is not None]
     if smaller and larger:
         beside = max(smaller), min(larger)
         found = Efficiency("between", _between(curve, *beside, work), beside)
-    elif near:
-        found = Efficiency("measured", _moved(curve[nearest], work / nearest))
     elif smaller:
         found = Efficiency("above", Interval(low=max(lows, default=None)), (max(curve),))
     else:
         found = Efficiency("below", Interval(high=min(highs, default=None)), (min(curve),))
-    if near:
-        found = replace(found, how="measured", at=(nearest,))
     return replace(found, found=found.found.up_to(1.0))
 
 
@@ -84,17 +83,15 @@ def _surest(curve: Efficiencies) -> Efficiencies:
 def _moved(there: Interval, longer: float) -> Interval:
     """The efficiency of tasks a little longer or shorter, if the overhead is the same; it may be twice as far
     off."""
-    value = there.number
-    shift = 1.0 / (1.0 + max(1.0 / value - 1.0, 0.0) / longer) / value
+    value = min(there.number, 1.0)
+    shift = 1.0 / (1.0 + (1.0 / value - 1.0) / longer) / value
     low = there.low and shift * there.low * min(1.0, shift)
     high = there.high and shift * there.high * max(1.0, shift)
-    return Interval(shift * value, low, high)
+    return Interval(shift * there.number, low, high)
 
 
 def _between(curve: Efficiencies, small: float, large: float, work: float) -> Interval:
     """The efficiency between two points; the nearer to one of them, the surer."""
-    if small == large:
-        return curve[small]
     share = (1.0 / work - 1.0 / large) / (1.0 / small - 1.0 / large)
     way = math.log(work / small) / math.log(large / small)
     one, other = curve[small], curve[large]

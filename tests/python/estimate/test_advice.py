@@ -37,6 +37,14 @@ def test_a_little_beside_a_point_the_overhead_is_the_same(work: float) -> None:
     assert found.found.known and found.found.contains(truth)
 
 
+@pytest.mark.parametrize("work", [15e-6, 16e-6, 17e-6])
+def test_other_sizes_make_what_was_measured_at_this_time_no_less_sure(work: float) -> None:
+    alone = {16e-6: CURVE[16e-6]}
+    once = alone | {other: Interval(efficiency(other).value) for other in (8e-6, 15.5e-6, 32e-6)}
+    for curve in (alone, once, CURVE):
+        assert efficiency_at(curve, work) == efficiency_at(alone, work)
+
+
 def test_between_two_points_the_overhead_is_constant_and_the_interval_wider() -> None:
     found = efficiency_at(CURVE, 11e-6)
     assert (found.how, found.at) == ("between", (8e-6, 16e-6))

@@ -42,6 +42,10 @@ def test_from_the_first_round_on_there_is_an_answer_for_each_system(tmp_path: Pa
         "fast": 0.95,
         "slow": 0.8,
     }
+    for one in answers:  # as sure as what was measured at this time
+        assert one.curve
+        at = min(one.curve.points, key=lambda work: abs(work - WORK))
+        assert one.efficiency.found.known == one.curve.points[at].known == (not one.rough)
     said = " ".join(sentences(advise.Question(WORK, found["slow"].workload, 2), answers))
     assert "Nothing is known" not in said and "not known" not in said
 
