@@ -26,15 +26,15 @@ def show(out: Printer, question: Question, answers: Sequence[Answer]) -> None:
         return
     how = "simulated" if any(one.curve and one.curve.simulated for one in shown) else "measured"
     chosen = choice(answers)
-    columns = ["system", "efficiency", *(quantity.percent(one) for one in LEVELS), how]
+    columns = ["system", "efficiency", *(quantity.percent(one) for one in LEVELS)]
 
-    def place(one: Answer) -> tuple[bool, float]:
-        found = one.efficiency.found
-        return bool(one.curve and one.curve.bound), -(one.speed or found.low or 0.0)
-
-    ranked = sorted(shown, key=place)
-    rows = [[one.name, efficiency(one.efficiency), *map(level, one.levels), source(one)] for one in ranked]
-    if chosen:
+    ranked = sorted(shown, key=lambda one: (bool(one.curve and one.curve.bound), -one.speed))
+    rows = [[one.name, efficiency(one.efficiency), *map(level, one.levels)] for one in ranked]
+    sources = [source(one) for one in ranked]
+    if len(set(sources)) > 1:  # else there is more room for what differs
+        columns.append(how)
+        rows = [[*row, where] for row, where in zip(rows, sources, strict=True)]
+    if chosen and (chosen.best.known or chosen.sure):
         columns.insert(2, "the best saves")
         for row, one in zip(rows, ranked, strict=True):
             row.insert(2, saved(one, chosen))
@@ -44,9 +44,11 @@ def show(out: Printer, question: Question, answers: Sequence[Answer]) -> None:
         "needed they are. A task's time is what its work takes alone on one core, without the overhead that "
         "METG contains." + " Intervals are of 95 %, each by itself." * (how == "measured")
     )
-    if chosen:
+    if len(set(sources)) == 1:
+        out.text(f"All was {how} {'' if sources == ['now'] * len(sources) else 'in '}{sources[0]}.")
+    if "the best saves" in columns:
         out.text("Under the best saves: the share of a system's time that you save with the best one.")
-    if any("?" in cell for row in rows for cell in row[1:-1]):
+    if any("?" in cell for row in rows for cell in row[1:]):
         out.text("?: the runs set no bound on this side of the interval.")
     if any(one.efficiency.how == "between" for one in shown):
         out.text("≈: between two sizes that were measured.")
@@ -69,7 +71,7 @@ def as_dict(question: Question, answers: Sequence[Answer], titles: Mapping[str, 
     return {
         "schema": 1,
         "question": asked | {"fields": question.workload.fields(), "levels": list(LEVELS)},
-        "best": chosen.best.system if chosen else None,
+        "best": chosen.best.system if chosen and chosen.best.known else None,
         "answers": [
             _answer(one, titles, chosen.saved.get(one.system) if chosen else None) for one in answers
         ],

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 
 from taskgrain.estimate.advice import Efficiency, Level, Verdict
-from taskgrain.measure.advise import LEVELS, Answer, Choice, Question, choice
+from taskgrain.measure.advise import LEAST_SAVED, LEVELS, Answer, Choice, Question, choice
 from taskgrain.words import quantity
 from taskgrain.words.interval import Interval
 
@@ -63,15 +63,21 @@ def sentences(question: Question, answers: Sequence[Answer]) -> Iterator[str]:
     for one in answers:
         if one.levels[0].verdict == "no":
             yield f"{tasks} are too short for {least} with {one.name}: {_shortfall(one)}."
-    for one in answers:
-        if one.curve and one.levels[0].verdict == "unknown" and one not in rough:
-            found = efficiency(one.efficiency)
-            why = "" if found == NOT_KNOWN else f": {found}"
-            yield f"It is not known whether they reach {least} with {one.name}{why}."
+    open_ones = [
+        one for one in answers if one.curve and one.levels[0].verdict == "unknown" and one not in rough
+    ]
+    if open_ones:
+        each = [
+            f"{one.name}: {efficiency(one.efficiency)}".removesuffix(f": {NOT_KNOWN}") for one in open_ones
+        ]
+        yield f"It is not known whether they reach {least} with {'; '.join(each)}."
+    nothing: dict[str, list[str]] = {}
     for one in answers:
         if not one.curve:
             why = one.problem or "there is no result for these tasks; --measure measures them"
-            yield f"Nothing is known of {one.name}: {why}."
+            nothing.setdefault(why, []).append(one.name)
+    for why, names in nothing.items():
+        yield f"Nothing is known of {_listed(names)}: {why}."
     if bounds:
         each = [f"{one.name} {efficiency(one.efficiency)}" for one in bounds]
         yield f"Nobody can choose a bound, which shows what could be reached: {'; '.join(each)}."
@@ -84,32 +90,55 @@ def sentences(question: Question, answers: Sequence[Answer]) -> Iterator[str]:
 def _choice(found: Choice) -> str:
     """Whether another system would be better, and by how much of one's time."""
     best, sure, number = found.best.name, found.sure, len(found.saved) + 1
-    others = [name for name, one in found.saved.items() if name not in sure and one.low is not None]
+    told = [f"{name} {_share(one)}" for name, one in sure.items()]
+    if len(told) > _NAMED:
+        told = [told[0], f"{len(told) - 2} others less", f"{told[-1]} at least"]
+    saves = f"If you use another now, it saves this share of your time: {', '.join(told)}"
+    if not found.best.known:
+        more = f" It takes less time than {_listed([*sure])}. {saves}." if sure else ""
+        names = [best, *(one.name for one in found.bounded)]
+        far = f"{best} and {len(names) - 1} others" if len(names) > _NAMED else _listed(names)
+        far += " were" if len(names) > 1 else " was"
+        return (
+            f"Which system takes the least time is not known, as {far} not measured near this time. "
+            f"{best} has the highest lower bound.{more}"
+        )
+    others = [name for name in found.saved if name not in sure]
+    maybe = [name for name in others if _difference(found.saved[name])]
     of = f" of {number} systems" + " measured near this time" * bool(found.bounded)
-    if not sure and any(one.low is None for one in found.saved.values()):
+    if not sure and maybe:
         return f"{best} seems to take the least time{of}, but that is not sure."
     if not sure:
         return f"No difference in time between {_listed([best, *others])} is shown."
-    told = [f"{name} {quantity.percent_interval(one)}" for name, one in sure.items()]
-    if len(told) > _NAMED:
-        told = [told[0], f"{len(told) - 2} others less", f"{told[-1]} at least"]
-    rest = f"; no difference to {_listed(others)} is shown" if others else ""
-    saves = f"If you use another now, it saves this share of your time: {', '.join(told)}{rest}"
-    return f"{best} takes the least time{of}. {saves}."
+    alike = [name for name in others if name not in maybe]
+    rest = f"; no difference to {_listed(alike)} is shown" if alike else ""
+    return f"{best} takes the least time{of}. {saves}{rest}."
 
 
 def saved(one: Answer, found: Choice) -> str:
     """What the best saves of the time that a system takes."""
-    if one is found.best:
+    if one is found.best and one.known:
         return "best"
     if one.system not in found.saved:
         return quantity.NOTHING
     share = found.saved[one.system]
     if one.system in found.sure:
-        return quantity.percent_interval(share)
-    if share.low is None and share.value is not None:
-        return f"about {quantity.percent(share.value)}"
-    return "no difference"
+        return _share(share)
+    if not found.best.known:
+        return quantity.NOTHING
+    return f"about {quantity.percent(share.value)}" if _difference(share) else "no difference"
+
+
+def _share(saved: Interval) -> str:
+    """A share of the time that is surely saved."""
+    if saved.value is None:
+        return f"over {math.floor(100.0 * (saved.low or 0.0))} %"
+    return quantity.percent_interval(saved)
+
+
+def _difference(saved: Interval) -> bool:
+    """Whether it seems to be one, though nothing tells how sure that is."""
+    return saved.low is None and (saved.value or 0.0) > LEAST_SAVED
 
 
 def _open(one: Answer) -> bool:

@@ -38,7 +38,7 @@ from taskgrain.words.quantity import counted
 
 LEVELS = (0.5, 0.8, 0.9)
 """The efficiencies that an answer speaks of."""
-MOSTLY = 0.5
+A_GOOD_PART = 0.25
 """The share of disturbed runs from which on a system may be more efficient than it seems."""
 _FRACTIONS = (0.125, 0.25, 0.5, 1.0)
 _MULTIPLES = ((2.0, 200e-6), (4.0, 50e-6))
@@ -48,6 +48,8 @@ _GIVEN = ("budget", "steps", "validate", "isa", "launcher", "hosts", "hostfile")
 """Settings that the user gives."""
 _PRECISION, _MOST_ROUNDS = 0.1, 10_000
 """The budget ends what is not known, not the number of rounds."""
+LEAST_SAVED = 1.0 - 1.0 / MARGIN
+"""The share of the time from which on a difference is one."""
 _APART = 1.4
 """The rounds end once an efficiency is so many times its half-width away from each level: who looks
 after every round, and stops once an interval of 95 % is on one side, errs more often than once in twenty."""
@@ -108,8 +110,8 @@ class Answer:
 
     @property
     def disturbed(self) -> bool:
-        """Whether others disturbed most of its runs, so that it may be more efficient than they show."""
-        return _mostly_disturbed(self.curve)
+        """Whether others disturbed a good part of its runs, so that it may be more efficient than shown."""
+        return _disturbed(self.curve)
 
     @property
     def size(self) -> float | None:
@@ -120,8 +122,10 @@ class Answer:
 
     @property
     def speed(self) -> float:
-        """What the system does with these tasks: its efficiency times the cores that it occupies."""
-        return (self.efficiency.found.value or 0.0) * _occupied(self)
+        """What the system does with these tasks, at least: its efficiency, or the lower bound of that, times
+        the cores that it occupies."""
+        found = self.efficiency.found
+        return (found.low or 0.0 if found.value is None else found.value) * _occupied(self)
 
 
 @dataclass(frozen=True)
@@ -129,44 +133,57 @@ class Choice:
     """Which system takes the least time for the tasks, and what it saves those who use another one."""
 
     best: Answer
+    """The one that surely does most; others of which only a bound is known may do more."""
     saved: Mapping[str, Interval]
-    """The share of the time of each other system that can be chosen. Without a value where its order by the
-    rounds that both have is another one."""
+    """The share of the time of each other system that can be chosen, as far as it is known. Without a value
+    where the order by the rounds that both have is another one, or only bounds are known."""
     bounded: tuple[Answer, ...]
-    """Systems of which only a bound is known, by other sizes."""
+    """Others of which only a bound is known, by other sizes, so that they may be better."""
 
     @property
     def sure(self) -> dict[str, Interval]:
         """What is surely saved, the most first. Two processes of one system may differ by as much as the
         others."""
-        found = {name: one for name, one in self.saved.items() if one.value and one.low}
-        found = {name: one for name, one in found.items() if (one.low or 0.0) > 1.0 - 1.0 / MARGIN}
-        return dict(sorted(found.items(), key=lambda each: -(each[1].value or 0.0)))
+        found = {name: one for name, one in self.saved.items() if (one.low or 0.0) > LEAST_SAVED}
+        return dict(sorted(found.items(), key=lambda each: -(each[1].about or 0.0)))
 
 
 def choice(answers: Iterable[Answer]) -> Choice | None:
-    """None where fewer than two systems that one can choose have a number."""
+    """None where there are not two systems that one can choose and that can be compared."""
     able = [one for one in answers if one.curve and not one.curve.bound]
-    known = [one for one in able if one.known]
-    if len(known) < 2:
+    best = max(able, key=lambda one: (one.speed, one.known), default=None)
+    if best is None:
         return None
-    best = max(known, key=lambda one: one.speed)
-    bounded = tuple(one for one in able if one.efficiency.how in ("above", "below"))
-    return Choice(best, {one.system: _saved(one, best) for one in known if one is not best}, bounded)
+    shares = {one.system: _saved(one, best) for one in able if one is not best}
+    found = Choice(best, {name: one for name, one in shares.items() if one}, ())
+    open_ones = (one for one in able if one is not best and not one.known and one.system not in found.sure)
+    bounded = tuple(one for one in open_ones if one.efficiency.how in ("above", "below"))
+    return replace(found, bounded=bounded) if found.saved else None
 
 
-def _saved(one: Answer, best: Answer) -> Interval:
-    """The share of its time that the best saves: of the rounds that both have, if there are any.
+def _saved(one: Answer, best: Answer) -> Interval | None:
+    """The share of its time that the best saves: of the rounds that both have, if there are any. None where
+    nothing is known of it.
 
     It is no surer than the two efficiencies: it has no bounds where one of them has none, and where others
     disturbed one of the two, it has none on the side of that one.
     """
+    if not (one.known and best.known):
+        return _saved_at_least(one, best)
     share = (side_by_side(one, best) or _apart(one, best)).times(_occupied(one) / _occupied(best))
     value = None if share.number > 1.0 else 1.0 - share.number
     rough = one.rough or best.rough
     low = None if rough or one.disturbed or share.high is None else 1.0 - share.high
     high = None if rough or best.disturbed or share.low is None else 1.0 - share.low
     return Interval(value, low, high)
+
+
+def _saved_at_least(one: Answer, best: Answer) -> Interval | None:
+    """The same where only a bound is known of one of the two."""
+    most, least = one.efficiency.found.high, best.efficiency.found.low
+    if most is None or least is None:
+        return None
+    return Interval(low=1.0 - most * _occupied(one) / (least * _occupied(best)))
 
 
 def side_by_side(one: Answer, best: Answer) -> Interval | None:
@@ -203,24 +220,28 @@ def answer(
 ) -> Answer:
     """The answer for a system; without a curve nothing is known."""
     points = curve.points if curve else {}
+    if curve and not points:
+        problem = problem or (curve.problem and f"{curve.problem} ({curve.folder})")
+        curve = None
     known = [level_of(points, question.work, one, curve.needed(one) if curve else None) for one in LEVELS]
-    levels = in_order([_doubted(one) for one in known] if _mostly_disturbed(curve) else known)
+    levels = in_order([_doubted(one) for one in known] if _disturbed(curve) else known)
     return Answer(system, curve, at(curve, question.work), levels, problem, now)
 
 
 def at(curve: Curve | None, work: float) -> Efficiency:
-    """The efficiency of tasks of so much work. Runs that were mostly disturbed set no upper bound of it: that
-    slows a run more than the reference beside it, which counts by its better side."""
+    """The efficiency of tasks of so much work. Where a good part of the runs was disturbed, they set no
+    upper bound of it: that slows a run more than the reference beside it."""
     found = efficiency_at(curve.points if curve else {}, work)
-    if not _mostly_disturbed(curve):
+    if not _disturbed(curve):
         return found
     return replace(found, found=replace(found.found, high=None))
 
 
 def least(curve: Curve, level: float) -> Interval:
-    """The work that tasks need for a level of efficiency. Such runs set no lower bound of it."""
+    """The work that tasks need for a level of efficiency. Where a good part of the runs was disturbed, they
+    set no lower bound of it."""
     found = curve.needed(level) or needed(curve.points, level)
-    return replace(found, low=None) if _mostly_disturbed(curve) else found
+    return replace(found, low=None) if _disturbed(curve) else found
 
 
 def verdicts(found: Efficiency) -> tuple[Verdict, ...]:
@@ -228,12 +249,12 @@ def verdicts(found: Efficiency) -> tuple[Verdict, ...]:
     return tuple(verdict_of(found.found, level) for level in LEVELS)
 
 
-def _mostly_disturbed(curve: Curve | None) -> bool:
-    return curve is not None and (curve.disturbed or 0.0) > MOSTLY
+def _disturbed(curve: Curve | None) -> bool:
+    return curve is not None and (curve.disturbed or 0.0) > A_GOOD_PART
 
 
 def _doubted(level: Level) -> Level:
-    """A level by runs that were mostly disturbed: from these it does not follow that tasks are too short."""
+    """A level by runs of which others disturbed a good part: it does not follow that tasks are too short."""
     verdict: Verdict = "unknown" if level.verdict == "no" else level.verdict
     least, margin = replace(level.needed, low=None), replace(level.margin, high=None)
     return replace(level, verdict=verdict, needed=least, margin=margin)

@@ -57,6 +57,8 @@ class Curve:
     """Whether its system only shows what could be reached."""
     simulated: bool = False
     """Whether its times are those of a simulation."""
+    problem: str = ""
+    """Why it has no points, if it has none."""
     unfinished: bool = False
     """Whether its time ran out before it was known as well as was asked."""
     sizes: Mapping[float, float] = field(default_factory=dict)
@@ -114,12 +116,19 @@ def of(
 ) -> Curve | None:
     """The curve of a cell that has ended, or was `interrupted`; `machine` and `study` are the tables of these
     names."""
-    started, line = cell.started, cell.result
+    started, failure = cell.started, cell.failure
+    line = cell.result
+    if line is None and failure is not None:
+        line = MetgLine(cell=cell.name, time=failure.time)
     if started is None or line is None or not started.system or not (cell.ending.final or interrupted):
         return None
     cpu, cores = machine.get("cpu"), study.get("cores")
     asked = started.workload.get("cores") or len(cell.session.cores)
-    points = [] if outcome.all_start(cell) else list(_points(line))
+    points, problem = list(_points(line)), "it was not measured long enough"
+    if failure is not None:
+        problem = f"{failure.kind_of}: {failure.message or ''}"
+    elif outcome.all_start(cell):
+        points, problem = [], "its runs were mostly start and end"
     return Curve(
         started.system,
         _workload(started.workload),
@@ -136,6 +145,7 @@ def of(
         cell.cores,
         cell.bound,
         cell.simulated,
+        "" if points else problem,
         cell.ending in (Ending.BUDGET, Ending.UNFINISHED),
         {work: size for work, _, size in points},
         samples,

@@ -123,8 +123,11 @@ def coherent(question: Question, answers: list[Answer]) -> None:
         if "too short" in said:
             assert not any(one.disturbed and f"with {one.name}:" in said for one in answers), said
     if found := choice(answers):
-        assert found.best.name not in bounds and saved(found.best, found) == "best"
+        assert found.best.name not in bounds
+        assert saved(found.best, found) == ("best" if found.best.known else "–")
         for one in answers:
+            if one.name not in bounds:
+                assert (one.efficiency.found.low or 0.0) * one.occupied <= found.best.speed
             if one.system in found.saved:
                 share = found.saved[one.system]
                 assert share.value is None or 0.0 <= share.value < 1.0

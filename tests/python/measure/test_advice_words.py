@@ -4,17 +4,24 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from advice_answers import QUESTION, found
 
 from taskgrain.estimate.advice import Efficiency, Level
 from taskgrain.measure import advice_words
-from taskgrain.measure.advise import Answer, answer
+from taskgrain.measure.advise import Answer, answer, choice
 from taskgrain.study.workload import Workload
 from taskgrain.words.interval import Interval
 
 
 def said(*answers: Answer) -> list[str]:
     return list(advice_words.sentences(QUESTION, answers))
+
+
+def once(one: Answer) -> Answer:
+    assert one.curve
+    points = {work: Interval(found.value) for work, found in one.curve.points.items()}
+    return answer(QUESTION, one.system, replace(one.curve, points=points, unfinished=True))
 
 
 def test_systems_are_said_by_the_highest_efficiency_that_is_sure() -> None:
@@ -73,10 +80,44 @@ def test_what_the_graph_allows_at_most_is_said_before_any_system() -> None:
 
 
 def test_what_is_not_known_is_said_once() -> None:
+    one, two = found("slow", 18e-6, scatter=0.3), found("wide", 19e-6, scatter=0.3)
+    nothing = [answer(QUESTION, name, None, "the budget ended") for name in ("a", "b", "c")]
+    _, unknown, none = said(one, nothing[0], two, *nothing[1:])
+    assert unknown.startswith("It is not known whether they reach 50 % with slow: 53 % (37 – 68); wide: 51 %")
+    assert none == "Nothing is known of a, b and c: the budget ended."
+
+
+def test_why_there_is_no_curve_is_said() -> None:
     one = found("slow", 30e-6)
     assert one.curve
-    (sentence,) = said(answer(QUESTION, "slow", replace(one.curve, points=())))
-    assert sentence == "It is not known whether they reach 50 % with slow."
+    failed = answer(QUESTION, "slow", replace(one.curve, points={}, problem="crash: it ended"))
+    assert said(failed) == ["Nothing is known of slow: crash: it ended (results/day)."]
+
+
+def test_what_only_has_a_bound_may_be_the_best() -> None:
+    """The bound of `quick` is above the efficiency of `slow`, which alone was measured near this time."""
+    slow, quick = found("slow", 20e-6), found("quick", 0.1e-6, (1e-6, 2e-6))
+    first, *_ = said(slow, quick)
+    assert first.startswith(
+        "Which system takes the least time is not known, as quick was not measured near this time. quick has "
+        "the highest lower bound. It takes less time than slow. If you use another now, it saves this share "
+        "of your time: slow over 4"
+    )
+    worst = found("worst", 20e-6, (80e-6,))
+    first, *_ = said(found("mpi", 1e-6), worst)
+    assert first.startswith("mpi takes the least time of 2 systems. If") and first.endswith(
+        "worst over 14 %."
+    )
+    for order in ((slow, quick), (quick, slow)):
+        found_one = choice(order)
+        assert found_one and found_one.best is quick
+
+
+@pytest.mark.parametrize("one", [found("near", 1.5e-6), once(found("near", 1.5e-6))])
+def test_what_is_less_than_the_least_that_counts_is_no_difference(one: Answer) -> None:
+    chosen = choice([found("mpi", 1e-6), one])
+    assert chosen and advice_words.saved(one, chosen) == "no difference"
+    assert said(found("mpi", 1e-6), one)[0] == "No difference in time between mpi and near is shown."
 
 
 def test_a_margin_is_as_sure_as_its_bounds() -> None:
@@ -106,12 +147,6 @@ def test_one_round_is_an_answer() -> None:
     assert rough.startswith("Tasks of 20 µs reach about 95 % with mpi and about 80 % with tbb, by one round")
     assert more.endswith("A larger --budget makes this surer.")
     assert advice_words.level(tbb.levels[0]) == "about 4.0 ×"
-
-
-def once(one: Answer) -> Answer:
-    assert one.curve
-    points = {work: Interval(found.value) for work, found in one.curve.points.items()}
-    return answer(QUESTION, one.system, replace(one.curve, points=points, unfinished=True))
 
 
 def test_systems_that_tie_are_not_told_apart() -> None:

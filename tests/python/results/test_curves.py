@@ -86,3 +86,12 @@ def test_where_a_folder_does_not_say_what_is_a_bound_the_catalogue_does(
     line = cell_line("limit", "fft") | ({} if said is None else {"bound": said})
     (found,) = curves.read(write(tmp_path, [SESSION, line, metg_line(cell, 4e-6)]))
     assert found.bound == bound
+
+
+def test_a_cell_that_failed_says_why_it_has_no_curve(tmp_path: Path) -> None:
+    failure = {"schema": 1, "kind": "failure", "cell": CELL, "error": "crash", "message": "it ended"}
+    for name, more in (("ended", [ended(ending="failed")]), ("killed", [])):
+        (found,) = curves.read(folder(tmp_path / name, failure, *more))
+        assert (found.points, found.problem) == ({}, "crash: it ended")
+    (fine,) = curves.read(folder(tmp_path / "fine", ended()))
+    assert fine.points and not fine.problem
