@@ -115,7 +115,9 @@ def advise(
     from taskgrain.measure import advise as advice
     from taskgrain.results import curves
 
-    graph = GraphOptions(with_defaults(graph.given))
+    graph = GraphOptions(
+        with_defaults(graph.given), simulated=not measure
+    )  # folders may be of larger machines
     question = advice.Question(work, graph.workload, len(graph.cores), graph.count("steps", 0))
     known = found_systems(folders, launcher)
     found: list[Curve] = []

@@ -69,7 +69,7 @@ class GraphOptions:
     quiet: bool = False
     """Whether nothing is said of what a workload does not use."""
     simulated: bool = False
-    """Whether its nodes are: they may have more cores than this machine."""
+    """Whether nothing runs on the cores of this machine, so that there may be more of them."""
 
     def on(self, systems: Sequence[System]) -> GraphOptions:
         """The options for these systems."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from taskgrain.estimate.advice import Efficiency, Level, Verdict
 from taskgrain.measure.advise import LEAST_SAVED, LEVELS, Answer, Choice, Question, choice
@@ -29,6 +30,9 @@ def sentences(question: Question, answers: Sequence[Answer]) -> Iterator[str]:
             f"Other programs disturbed up to {most_of_one} of the runs{of}, so that {they} may be more "
             "efficient than shown. Measure again on a quiet machine before you rely on this."
         )
+    # A system's efficiency is that of the cores that it occupies.
+    used = max((one.occupied for one in answers if one.curve), default=question.cores)
+    question = replace(question, cores=min(used, question.cores))
     if (most := question.most) < LEVELS[-1]:
         cores = quantity.counted(question.workload.cores_of_all(question.cores), "core")
         yield (

@@ -121,11 +121,16 @@ class Answer:
         return self.curve.sizes.get(self.efficiency.at[0])
 
     @property
+    def occupied(self) -> int:
+        """The cores that the system occupies."""
+        return (self.curve and (self.curve.occupied or self.curve.cores)) or 1
+
+    @property
     def speed(self) -> float:
         """What the system does with these tasks, at least: its efficiency, or the lower bound of that, times
         the cores that it occupies."""
         found = self.efficiency.found
-        return (found.low or 0.0 if found.value is None else found.value) * _occupied(self)
+        return (found.low or 0.0 if found.value is None else found.value) * self.occupied
 
 
 @dataclass(frozen=True)
@@ -170,7 +175,7 @@ def _saved(one: Answer, best: Answer) -> Interval | None:
     """
     if not (one.known and best.known):
         return _saved_at_least(one, best)
-    share = (side_by_side(one, best) or _apart(one, best)).times(_occupied(one) / _occupied(best))
+    share = (side_by_side(one, best) or _apart(one, best)).times(one.occupied / best.occupied)
     value = None if share.number > 1.0 else 1.0 - share.number
     rough = one.rough or best.rough
     low = None if rough or one.disturbed or share.high is None else 1.0 - share.high
@@ -183,7 +188,7 @@ def _saved_at_least(one: Answer, best: Answer) -> Interval | None:
     most, least = one.efficiency.found.high, best.efficiency.found.low
     if most is None or least is None:
         return None
-    return Interval(low=1.0 - most * _occupied(one) / (least * _occupied(best)))
+    return Interval(low=1.0 - most * one.occupied / (least * best.occupied))
 
 
 def side_by_side(one: Answer, best: Answer) -> Interval | None:
@@ -209,10 +214,6 @@ def _apart(one: Answer, best: Answer) -> Interval:
     below, above = end(over.low, under.high), end(over.high, under.low)
     low = None if below is None else value - below
     return Interval(value, low, None if above is None else value + above).exp()
-
-
-def _occupied(one: Answer) -> int:
-    return (one.curve and (one.curve.occupied or one.curve.cores)) or 1
 
 
 def answer(

@@ -177,3 +177,18 @@ def test_what_is_simulated_does_not_stand_beside_what_is_measured(
     both = taskgrain(*words, "--from", tmp_path / "other")
     assert "reach 90 % with real." in both.out and "fast" not in both.out
     assert "taskgrain: fast: left out, as simulated and not measured like the others" in both.err
+
+
+def test_a_folder_of_a_larger_machine_answers_for_its_cores(
+    taskgrain: Command, systems: Path, tmp_path: Path
+) -> None:
+    kept = tmp_path / "kept"
+    taskgrain(*ASKED, "--systems", systems, "--width", "64", "--measure", "-q", "-o", kept)
+    file = kept / "runs.jsonl"
+    lines = [json.loads(line) for line in file.read_text().splitlines()]
+    moved = [one | {"cores": [*range(4096)]} if one["kind"] == "session" else one for one in lines]
+    file.write_text("".join(json.dumps(one) + "\n" for one in moved))
+    words = (*ASKED, "--width", "64", "--cores", "4096", "--systems", systems)
+    assert answers(taskgrain(*words, "--from", kept, "--json").out)["fast"]["efficiency"]["value"]
+    beyond = taskgrain(*words, "--measure")
+    assert beyond.code == 2 and "--cores: 4096 is not allowed" in beyond.err

@@ -71,7 +71,11 @@ def test_a_disturbed_machine_is_said_first() -> None:
 
 def test_what_the_graph_allows_at_most_is_said_before_any_system() -> None:
     question = replace(QUESTION, workload=Workload("stencil_1d", 4), cores=64)
-    first, *_ = advice_words.sentences(question, [found("quick", 0.5e-6)])
+    few_cores = found("quick", 0.5e-6)
+    assert few_cores.curve and few_cores.curve.cores == 2
+    assert "this graph allows" not in " ".join(advice_words.sentences(question, [few_cores]))
+    all_cores = replace(few_cores, curve=replace(few_cores.curve, cores=64))
+    first, *_ = advice_words.sentences(question, [all_cores])
     assert first.startswith("On 64 cores this graph allows an efficiency of at most 6 %, whatever the system")
     few = replace(question, workload=Workload("dom", 64), steps=16)
     assert few.most == 72 / (16 * 64)
