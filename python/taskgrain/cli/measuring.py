@@ -20,7 +20,7 @@ from taskgrain.results.builds import Choice
 from taskgrain.results.cell import Cell
 from taskgrain.results.columns import Shown
 from taskgrain.results.lines import CurvePoint
-from taskgrain.results.verdict import verdict
+from taskgrain.results.verdict import state_of_the_machine, verdict
 from taskgrain.study.study import Study
 from taskgrain.words import quantity
 from taskgrain.words.endings import Ending
@@ -137,6 +137,8 @@ def _intervals(cells: Sequence[Cell]) -> str:
 
 def show_task_times(out: Printer, cells: Sequence[Cell], asked: Sequence[float]) -> None:
     """The efficiency of systems (rows) at task times (columns), in a table for each workload."""
+    if said := state_of_the_machine(cells):
+        out.text(said)
     out.text(f"Efficiency{_intervals(cells)}, by what the work of a task takes alone on one core")
     for workload, here in ranking.by_workload(cells).items():
         points = [[_at(cell, time) for time in asked] for cell in here]

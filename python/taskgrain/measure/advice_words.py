@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from taskgrain.estimate.advice import Efficiency, Level, Verdict
 from taskgrain.measure.advise import LEAST_SAVED, LEVELS, Answer, Choice, Question, choice
+from taskgrain.results.verdict import how_busy
 from taskgrain.words import quantity
 from taskgrain.words.interval import Interval
 
@@ -21,15 +22,8 @@ VERDICTS: dict[Verdict, str] = {"yes": "yes", "no": "no", "unknown": NOT_KNOWN}
 def sentences(question: Question, answers: Sequence[Answer]) -> Iterator[str]:
     """The answer in words: what another system would save, which reach which efficiency, which do not, and
     what is not known."""
-    if disturbed := [one for one in answers if one.disturbed]:
-        most_of_one = quantity.percent(max(one.curve.disturbed or 0.0 for one in disturbed if one.curve))
-        every = len(disturbed) == len([one for one in answers if one.curve])
-        of = "" if every else f" of {_listed([one.name for one in disturbed])}"
-        they = "systems" if every else "these" if len(disturbed) > 1 else "it"
-        yield (
-            f"Other programs disturbed up to {most_of_one} of the runs{of}, so that {they} may be more "
-            "efficient than shown. Measure again on a quiet machine before you rely on this."
-        )
+    if doubt := _doubt(answers):
+        yield f"{doubt} Measure again on a quiet machine before you rely on this."
     # A system's efficiency is that of the cores that it occupies.
     used = max((one.occupied for one in answers if one.curve), default=question.cores)
     question = replace(question, cores=min(used, question.cores))
@@ -89,6 +83,19 @@ def sentences(question: Question, answers: Sequence[Answer]) -> Iterator[str]:
         yield "The time was used up before all was known. A larger --budget makes this surer."
     if not answers and not bounds:
         yield "No folder has a result for these tasks. --measure measures them."
+
+
+def _doubt(answers: Sequence[Answer]) -> str:
+    """How busy the machine was, and which systems may be more efficient than they seem for that."""
+    curves = [one.curve for one in answers if one.curve]
+    disturbed = [one for one in answers if one.disturbed]
+    busy = how_busy(curves)
+    if not disturbed:
+        return busy
+    they = "The systems" if len(disturbed) == len(curves) else _listed([one.name for one in disturbed])
+    share = quantity.percent(max(one.disturbed or 0.0 for one in curves))
+    busy = busy or f"Other programs disturbed up to {share} of the runs of {they}."
+    return f"{busy} {they} may be more efficient than shown."
 
 
 def _choice(found: Choice) -> str:

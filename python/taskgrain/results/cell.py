@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from statistics import fmean
 from typing import Any
 
 from taskgrain.drive import catalogue
@@ -154,6 +155,17 @@ class Cell:
             return None
         runs = line.runs or len(self.runs)
         return line.disturbed_runs / runs if runs else None
+
+    @property
+    def others(self) -> float | None:
+        """The share of the cores' time that others used during its runs."""
+        return fmean(run.busy or 0.0 for run in self.runs) if self.runs else None
+
+    @property
+    def slowdown(self) -> float | None:
+        """The kernel alone at its best over the kernel alone beside its runs."""
+        line = self.result
+        return line.best_rate / line.peak_rate if line and line.best_rate and line.peak_rate else None
 
     @property
     def cores(self) -> int | None:

@@ -49,6 +49,10 @@ class Curve:
     """Unix time of the cell's end."""
     disturbed: float | None = None
     """The share of its runs that others disturbed."""
+    others: float | None = None
+    """The share of the cores' time that others used during its runs."""
+    slowdown: float | None = None
+    """The kernel alone at its best over the kernel alone beside its runs."""
     cell: str = ""
     """Its name in the folder."""
     occupied: int | None = None
@@ -141,6 +145,8 @@ def of(
         cell.session.machine,
         line.time,
         cell.disturbed,
+        cell.others,
+        cell.slowdown,
         cell.name,
         cell.cores,
         cell.bound,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from statistics import fmean, median
+from statistics import median
+from typing import Protocol
 
 from taskgrain.results import ranking
 from taskgrain.results.cell import Cell
@@ -35,20 +36,9 @@ def state_of_the_machine(cells: Sequence[Cell]) -> str:
     if cells and all(cell.simulated for cell in cells):
         without = " Ratios do not hold this error." * any(cell.simulation_error > 1.0 for cell in cells)
         return f"{_SIMULATED} {error_of(cells)}{without}"
-    others = median([share for cell in cells if (share := _others(cell)) is not None] or [0.0])
-    slowdown = median([times for cell in cells if (times := _slowdown(cell))] or [1.0])
-    disturbed = median([share for cell in cells if (share := cell.disturbed) is not None] or [0.0])
-    busy = []
-    if others > _DISTURBED:
-        busy.append(f"others used {quantity.percent(others)} of the cores' time during the runs")
-    if slowdown > _BUSY:
-        busy.append(
-            f"beside the runs the kernel alone reached {quantity.percent(1.0 / slowdown)} of its best"
-        )
-    if disturbed > _DISTURBED:
-        busy.append(f"other programs disturbed {quantity.percent(disturbed)} of the runs")
-    machine = f"The machine was busy: {', and '.join(busy)}." if busy else "The machine seemed quiet."
-    if disturbed > _MOSTLY:
+    busy = how_busy(cells)
+    machine = busy or "The machine seemed quiet."
+    if _median(cell.disturbed for cell in cells) > _MOSTLY:
         machine += " Measure again before you rely on an order of systems."
     if resting := sum(any(one.code == "crossing_disturbed" for one in cell.warnings) for cell in cells):
         machine += (
@@ -66,6 +56,42 @@ def state_of_the_machine(cells: Sequence[Cell]) -> str:
     return f"{machine} {said} (medians over the cells)."
 
 
+class Beside(Protocol):
+    """What others did beside some runs, as far as it is known."""
+
+    @property
+    def others(self) -> float | None:
+        """The share of the cores' time that they used."""
+
+    @property
+    def slowdown(self) -> float | None:
+        """The kernel alone at its best over the kernel alone beside the runs."""
+
+    @property
+    def disturbed(self) -> float | None:
+        """The share of the runs that they disturbed."""
+
+
+def how_busy(measured: Sequence[Beside]) -> str:
+    """How busy the machine was, in a sentence; empty if it seemed quiet."""
+    others, disturbed = _median(one.others for one in measured), _median(one.disturbed for one in measured)
+    slowdown = _median(one.slowdown for one in measured)
+    busy = []
+    if others > _DISTURBED:
+        busy.append(f"others used {quantity.percent(others)} of the cores' time during the runs")
+    if slowdown > _BUSY:
+        busy.append(
+            f"beside the runs the kernel alone reached {quantity.percent(1.0 / slowdown)} of its best"
+        )
+    if disturbed > _DISTURBED:
+        busy.append(f"other programs disturbed {quantity.percent(disturbed)} of the runs")
+    return f"The machine was busy: {', and '.join(busy)}." if busy else ""
+
+
+def _median(found: Iterable[float | None]) -> float:
+    return median([one for one in found if one is not None] or [0.0])
+
+
 def error_of(cells: Sequence[Cell]) -> str:
     """What the intervals of simulated cells are."""
     error = max(one.simulation_error for one in cells if one.simulated)
@@ -75,17 +101,6 @@ def error_of(cells: Sequence[Cell]) -> str:
         "Intervals of what is simulated are the simulation's own error, a factor of "
         f"{error:g} for two ranks, and no confidence intervals."
     )
-
-
-def _others(cell: Cell) -> float | None:
-    """The share of the cores' time that others used during its runs."""
-    return fmean(run.busy or 0.0 for run in cell.runs) if cell.runs else None
-
-
-def _slowdown(cell: Cell) -> float | None:
-    """Its best rate over its peak rate."""
-    line = cell.result
-    return line.best_rate / line.peak_rate if line and line.best_rate and line.peak_rate else None
 
 
 def _within(factors: Iterable[float]) -> str:

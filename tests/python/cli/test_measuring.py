@@ -34,6 +34,12 @@ def test_warnings_are_codes_and_words_for_programs(taskgrain: Command, systems: 
     assert f"fast/stencil_1d/width=4: {sentence}" in taskgrain(*words).out
 
 
+def test_how_busy_the_machine_was_is_said_before_efficiencies_too() -> None:
+    cell = stored("mpi", "fft", metg=None, ending=Ending.AT, disturbed_runs=30)
+    text = on_terminal(lambda terminal: show_task_times(terminal, [cell], [20e-6]), 120)
+    assert text.startswith("The machine was busy: other programs disturbed 30 % of the runs.")
+
+
 def test_a_failed_cell_gives_code_1_beside_the_others(
     taskgrain: Command, systems: Path, tmp_path: Path
 ) -> None:

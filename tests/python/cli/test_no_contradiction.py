@@ -118,7 +118,7 @@ def coherent(question: Question, answers: list[Answer]) -> None:
         assert efficiency(one.efficiency)
     bounds = {one.name for one in answers if one.curve and one.curve.bound}
     for said in sentences(question, answers):
-        of_all = said.startswith(("Nobody can choose", "Other programs disturbed"))
+        of_all = said.startswith(("Nobody can choose", "The machine was busy", "Others were busy"))
         assert of_all or not any(name in said for name in bounds), said
         if "too short" in said:
             assert not any(one.disturbed and f"with {one.name}:" in said for one in answers), said
