@@ -134,6 +134,13 @@ def advise(
     answers = {name: advice.answer(question, name, newest.get(name)) for name in wished}
     interrupted = ""
     if measure and (lacking := advice.missing(answers)):
+        # Those that the user brought come first, where the budget is short.
+        brought = {one.absolute() for one in folders or []}
+        lacking.sort(
+            key=lambda name: (
+                name not in known or brought.isdisjoint((known[name].folder, *known[name].folder.parents))
+            )
+        )
         there = {"hosts": hosts or "", "hostfile": hostfile or ""}
         known |= {one.name: one for one in equipped([known[name] for name in lacking if name in known], env)}
         with contextlib.ExitStack() as stack:
@@ -232,6 +239,7 @@ def _measured(
     from taskgrain.measure import call
     from taskgrain.results import curves
     from taskgrain.study.settings import take_settings
+    from taskgrain.words.quantity import counted
     from taskgrain.words.warnings import grouped
 
     problems: dict[str, str] = {}
@@ -248,6 +256,12 @@ def _measured(
         table |= {"launcher": able[0].launcher or "auto"}  # all have the same
         table |= {"steps": graph.given["steps"]} if "steps" in graph.given else {}
         able.sort(key=lambda one: one.bound)  # nobody can choose a bound, so that its number can wait
+        fit = question.fit(budget)
+        short = (
+            f"a budget of {budget:g} s is too short for more than {counted(fit, 'system')} with such tasks"
+        )
+        problems |= {one.name: f"{short}; raise --budget, or choose by --system" for one in able[fit:]}
+        able = able[:fit]
         study = advice.study(question, [one.name for one in able], take_settings(table, "--{}".format))
         measured = call.measure(
             study,

@@ -22,7 +22,7 @@ from taskgrain.estimate.efficiency import CurvePoint
 from taskgrain.estimate.ratio import ratio
 from taskgrain.estimate.sample import Sample
 from taskgrain.estimate.table import FEW_ROUNDS
-from taskgrain.measure.experiments.experiment import CellSettings, Experiment, Request
+from taskgrain.measure.experiments.experiment import CellSettings, Experiment, Phase, Request
 from taskgrain.measure.experiments.fixed_granularity import FixedGranularity
 from taskgrain.measure.steps import with_steps
 from taskgrain.results.curves import Curve
@@ -50,6 +50,9 @@ _PRECISION, _MOST_ROUNDS = 0.1, 10_000
 """The budget ends what is not known, not the number of rounds."""
 LEAST_SAVED = 1.0 - 1.0 / MARGIN
 """The share of the time from which on a difference is one."""
+_START, _RUNS = 0.3, 4.0
+"""Seconds in which a system starts, and the runs, as long as no overhead makes them, that its first looks and
+its first round take on a machine that others use, too."""
 _APART = 1.4
 """The rounds end once an efficiency is so many times its half-width away from each level: who looks
 after every round, and stops once an interval of 95 % is on one side, errs more often than once in twenty."""
@@ -72,11 +75,25 @@ class Question:
         cannot be made here, such as one whose file is elsewhere."""
         cores = self.workload.cores_of_all(self.cores)
         try:
-            asked = with_steps(CellSettings(steps=self.steps or None), self.workload)
-            steps = asked.steps or asked.min_steps
-            return best_efficiency(self.workload, steps, cores, longer=not asked.steps)
+            steps, fixed = self._least_steps
+            return best_efficiency(self.workload, steps, cores, longer=not fixed)
         except (InvalidSpec, Unsupported):
             return 1.0
+
+    def fit(self, budget: float) -> int:
+        """How many systems can have a round of runs within a budget, in seconds; one at least."""
+        try:
+            steps, _ = self._least_steps
+        except (InvalidSpec, Unsupported):  # which is said where it is to be measured
+            steps = 1
+        run = self.workload.tasks(steps) * self.work / self.workload.cores_of_all(self.cores)
+        return max(1, int(budget / (_START + _RUNS * run)))
+
+    @property
+    def _least_steps(self) -> tuple[int, bool]:
+        """The fewest steps of a run, and whether all runs have these."""
+        asked = with_steps(CellSettings(steps=self.steps or None), self.workload)
+        return asked.steps or asked.min_steps, asked.steps is not None
 
 
 @dataclass(frozen=True)
@@ -297,6 +314,12 @@ def until_known(work: float) -> type[Experiment]:
                 self._short = self._size if self.settings.steps is None else None
                 self.sizes = (self._size,)
             return following
+
+        def _request(self, iterations: int, length: Phase = "measure") -> Request:
+            request = super()._request(iterations, length)
+            # Where one run is long, all systems shall have one soon: the looks before it were warm-up.
+            once = not self._round and self.settings.slow(self._typical)
+            return replace(request, warmup=0) if once else request
 
         @property
         def _size(self) -> int:

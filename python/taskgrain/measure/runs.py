@@ -26,8 +26,9 @@ from taskgrain.words import quantity
 from taskgrain.words.warnings import notice
 
 _MOST_ATTEMPTS = 3
-_LONG = 1.0
-"""Seconds of a run that is not repeated for being disturbed."""
+_LONG, _LONG_SHARE = 1.0, 0.05
+"""Seconds of a run that is not repeated for being disturbed. Before the first round of a cell has ended, they
+are this share of what each cell has of the budget, if that is less: all of them shall have a round."""
 _RECENT = 16
 """Requests by which it is judged whether repeating helps."""
 _DOUBTFUL = 20.0
@@ -92,7 +93,7 @@ class Runs:
                 line = best = replace(line, attempts=attempt)
             else:
                 best = replace(best, attempts=attempt)
-            long = sum(filter(None, line.seconds)) > _LONG
+            long = sum(filter(None, line.seconds)) > self._long(state)
             last = attempt == _MOST_ATTEMPTS or long or self._budget.over
             if not line.disturbed or last or self._hopeless():
                 break
@@ -103,6 +104,13 @@ class Runs:
         self._journal.append(best)
         if state.problem:
             self._ends.fail(state, "protocol", state.problem)
+
+    def _long(self, state: CellState) -> float:
+        """Seconds of a run of a cell that is not repeated."""
+        if state.experiment.rounds and not state.experiment.preparing:
+            return _LONG
+        cells = sum(not one.done for one in self._record.cells.values())
+        return min(_LONG, _LONG_SHARE * self._budget.left() / max(1, cells))
 
     def _hopeless(self) -> bool:
         """Tells whether most of the last requests stayed disturbed: repeating only eats the budget."""

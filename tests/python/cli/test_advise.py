@@ -99,6 +99,19 @@ def test_an_interruption_leaves_the_answer_of_the_first_round(
     assert "Tasks of 20 µs reach about 95 % with fast (simulated), by one round" in ended.out
 
 
+def test_a_budget_that_is_too_short_for_all_answers_for_some(taskgrain: Command, systems: Path) -> None:
+    """A run of 1000 steps of 16 tasks takes 2.4 s on two cores, and a system needs some of them."""
+    words = ("advise", "--at", "300us", "--pattern", "stencil_1d", "--width", "16", "--steps", "1000")
+    names = ("--systems", systems, "--system", "fast,faulty,picky", "--cores", "2")
+    found = taskgrain(*words, *names, "--measure", "--budget", "20", "-q")
+    assert found.code == 0, found.err
+    assert "Tasks of 0.30 ms reach " in found.out and "with fast (simulated)" in found.out
+    assert (
+        "Nothing is known of picky: a budget of 20 s is too short for more than 2 systems with such tasks; "
+        "raise --budget, or choose by --system." in found.out
+    )
+
+
 def test_a_failure_is_no_answer(taskgrain: Command, systems: Path) -> None:
     words = ("advise", "--at", "20us", "--pattern", "tree", "--systems", systems, "--system", "faulty")
     result = taskgrain(*words, "--measure", "-q")

@@ -80,6 +80,14 @@ def test_what_is_missing_is_measured_at_the_task_time_and_around_it() -> None:
     assert (study.settings.budget, study.settings.steps, study.settings.isa) == (9.0, 50, "portable")
 
 
+def test_how_many_systems_a_budget_is_for() -> None:
+    whole = advise.Question(30e-6, Workload("dom", 16), 2)
+    assert [whole.fit(budget) for budget in (1.0, 10.0, 90.0)] == [1, 7, 71]
+    assert advise.Question(30e-6, Workload("stencil_1d", 16), 2).fit(10.0) > 20, "their runs are short"
+    assert QUESTION.fit(1e9) > 1000
+    assert replace(whole, workload=Workload("dag", 4, dag="/nowhere")).fit(10.0) > 20
+
+
 def answered(system: str, overhead: float, **changes: object) -> advise.Answer:
     return advise.answer(QUESTION, system, replace(curve(overhead, system), **changes))  # type: ignore[arg-type]
 

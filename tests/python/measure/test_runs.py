@@ -62,6 +62,18 @@ def test_a_run_of_more_than_a_second_is_not_repeated(tmp_path: Path) -> None:
     assert any(line["disturbed"] for line in lines(tmp_path, "run") if line["cell"].startswith("slow/"))
 
 
+@pytest.mark.parametrize(("budget", "repeated"), [(4.0, {"fast"}), (400.0, {"fast", "slow"})])
+def test_a_run_that_keeps_others_from_their_first_round_is_not_repeated(
+    tmp_path: Path, budget: float, repeated: set[str]
+) -> None:
+    """A first run takes 0.2 s, a tenth of what a cell has of the smaller budget."""
+    world = World()
+    world.overheads["slow"] = 0.002
+    world.busy = [0.5] * 8
+    measure(tmp_path, world, Settings(cores=2, budget=budget, min_rounds=1, max_rounds=1), table=ONE)
+    assert {line["cell"].split("/")[0] for line in lines(tmp_path, "rejected")} == repeated
+
+
 def test_no_honest_system_is_refused_where_the_reference_was_starved(tmp_path: Path) -> None:
     """It gets so little of a busy machine, before and beside all runs, that each of them seems too fast."""
     world = World()
