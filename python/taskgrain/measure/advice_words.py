@@ -92,9 +92,8 @@ def _doubt(answers: Sequence[Answer]) -> str:
     busy = how_busy(curves)
     if not disturbed:
         return busy
-    they = "The systems" if len(disturbed) == len(curves) else _listed([one.name for one in disturbed])
-    share = quantity.percent(max(one.disturbed or 0.0 for one in curves))
-    busy = busy or f"Other programs disturbed up to {share} of the runs of {they}."
+    they = "The systems" if len(disturbed) == len(curves) else _few([one.name for one in disturbed])
+    busy = busy or f"Others were busy beside the runs of {they}."
     return f"{busy} {they} may be more efficient than shown."
 
 
@@ -108,8 +107,7 @@ def _choice(found: Choice) -> str:
     if not found.best.known:
         more = f" It takes less time than {_listed([*sure])}. {saves}." if sure else ""
         names = [best, *(one.name for one in found.bounded)]
-        far = f"{best} and {len(names) - 1} others" if len(names) > _NAMED else _listed(names)
-        far += " were" if len(names) > 1 else " was"
+        far = _few(names) + (" were" if len(names) > 1 else " was")
         return (
             f"Which system takes the least time is not known, as {far} not measured near this time. "
             f"{best} has the highest lower bound.{more}"
@@ -213,6 +211,11 @@ def _margin(one: Interval) -> str:
 
 def _time(seconds: float) -> str:
     return quantity.seconds(seconds, 2)
+
+
+def _few(names: Sequence[str]) -> str:
+    """The names, or the first one and how many others there are."""
+    return f"{names[0]} and {len(names) - 1} others" if len(names) > _NAMED else _listed(names)
 
 
 def _listed(names: Sequence[str]) -> str:

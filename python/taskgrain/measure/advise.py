@@ -39,7 +39,8 @@ from taskgrain.words.quantity import counted
 LEVELS = (0.5, 0.8, 0.9)
 """The efficiencies that an answer speaks of."""
 A_GOOD_PART = 0.25
-"""The share of disturbed runs from which on a system may be more efficient than it seems."""
+"""The share of runs that others disturbed, or of the cores' time that they used during the runs, from which
+on a system may be more efficient than it seems."""
 _FRACTIONS = (0.125, 0.25, 0.5, 1.0)
 _MULTIPLES = ((2.0, 200e-6), (4.0, 50e-6))
 """The margin by which a task time is long enough takes measurements at these shares of it, and at these
@@ -268,7 +269,7 @@ def verdicts(found: Efficiency) -> tuple[Verdict, ...]:
 
 
 def _disturbed(curve: Curve | None) -> bool:
-    return curve is not None and (curve.disturbed or 0.0) > A_GOOD_PART
+    return curve is not None and max(curve.disturbed or 0.0, curve.others or 0.0) > A_GOOD_PART
 
 
 def _doubted(level: Level) -> Level:

@@ -44,11 +44,11 @@ def test_a_system_without_a_curve_is_not_known() -> None:
     assert {one.verdict for one in found.levels} == {"unknown"}
 
 
-def test_runs_that_others_mostly_disturbed_do_not_show_that_tasks_are_too_short() -> None:
-    busy = replace(curve(), disturbed=0.9)
-    found = advise.answer(QUESTION, "mpi", busy)
-    assert [one.verdict for one in found.levels] == ["yes", "unknown", "unknown"]
-    assert all(one.needed.low is None and one.margin.high is None for one in found.levels)
+def test_runs_beside_which_others_were_busy_do_not_show_that_tasks_are_too_short() -> None:
+    for busy in (replace(curve(), disturbed=0.4), replace(curve(), others=0.4)):
+        found = advise.answer(QUESTION, "mpi", busy)
+        assert [one.verdict for one in found.levels] == ["yes", "unknown", "unknown"]
+        assert all(one.needed.low is None and one.margin.high is None for one in found.levels)
 
 
 def test_the_newest_curve_of_the_same_workload_and_cores_counts() -> None:
