@@ -25,6 +25,8 @@ Verdict = Literal["yes", "no", "unknown"]
 Efficiencies = Mapping[float, Interval]
 """The efficiency of each size of task that was measured, with the bounds that are known, by the time of the
 work of such a task alone, in seconds."""
+_LEAST_WIDTH = 1e-3
+"""The least width of the logarithm of an interval that counts: some are of few numbers that are alike."""
 _NEAR = 1.15
 """Within this factor of a task time, a point was measured at that time."""
 
@@ -111,22 +113,27 @@ def needed(curve: Efficiencies, level: float) -> Interval:
     """The work of the shortest task that reaches a level of efficiency, as far as the points enclose it.
 
     Where all points reach it, there is only an upper bound, and where none does, only a lower one. While one
-    of them has no interval, there is no bound.
+    of them has no interval, there is no bound. A point whose whole interval lies below that of a smaller task
+    sets no lower bound: something slowed its runs, as longer tasks are no less efficient.
     """
     if not curve:
         return Interval()
     curve = _surest(curve)
     works = np.array(sorted(curve))
     points = [curve[one] for one in works]
+    widths = [max(math.log(one.factor), _LEAST_WIDTH) for one in points if one.known]
+    weights = np.power(widths, -2.0) if len(widths) == len(points) else 1.0
 
     def crossing(row: Sequence[float]) -> float:
         """0 where it always reaches the level, infinity where it never does."""
-        return math.exp(place_of(math.log(level), np.log(works), monotone(np.log(np.array(row)))))
+        return math.exp(place_of(math.log(level), np.log(works), monotone(np.log(np.array(row)), weights)))
 
     middle = crossing([one.number for one in points])
     lows, highs = ([end for one in points if (end := getattr(one, side))] for side in ("low", "high"))
     if len(lows) + len(highs) < 2 * len(points):
         return Interval(middle) if 0.0 < middle < math.inf else Interval()
+    surely = np.maximum.accumulate(lows)
+    highs = [high if high >= low else 1.0 for high, low in zip(highs, surely, strict=True)]
     late, early = crossing(lows), crossing(highs)
     first, last = float(works[0]), float(works[-1])
     if not 0.0 < middle < math.inf:

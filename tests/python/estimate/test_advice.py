@@ -150,6 +150,14 @@ def test_a_dip_is_made_monotone() -> None:
     assert found.value is not None and math.isfinite(found.value)
 
 
+def test_a_slow_run_of_a_large_task_does_not_say_that_a_level_needs_more() -> None:
+    """Two of the runs of 64 µs were hit: their interval is below that of 16 µs."""
+    hit = {work: one for work, one in CURVE.items() if work < 20e-6} | {64e-6: Interval(0.3, 0.02, 0.45)}
+    found = level_of(hit, 16e-6, 0.9)
+    assert found.verdict == "no" and found.margin.high is not None and found.margin.high > 16 / 45
+    assert needed(hit, 0.5).value == pytest.approx(needed(CURVE, 0.5).number, rel=0.05)
+
+
 def test_a_verdict_needs_the_bound_on_its_side() -> None:
     assert verdict_of(Interval(0.6, 0.55, 0.65), 0.5) == "yes"
     assert verdict_of(Interval(0.6, 0.55, 0.65), 0.7) == "no"
