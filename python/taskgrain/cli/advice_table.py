@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 from taskgrain.cli.printer import Printer
-from taskgrain.measure.advice_words import efficiency, level, saved, sentences
+from taskgrain.measure.advice_words import NOT_KNOWN, efficiency, level, saved, sentences
 from taskgrain.measure.advise import LEVELS, Answer, Question, choice
 from taskgrain.words import quantity
 from taskgrain.words.interval import Interval
@@ -26,26 +26,33 @@ def show(out: Printer, question: Question, answers: Sequence[Answer]) -> None:
         return
     how = "simulated" if any(one.curve and one.curve.simulated for one in shown) else "measured"
     chosen = choice(answers)
-    columns = ["system", "efficiency", *(quantity.percent(one) for one in LEVELS)]
-
     ranked = sorted(shown, key=lambda one: (bool(one.curve and one.curve.bound), -one.speed))
-    rows = [[one.name, efficiency(one.efficiency), *map(level, one.levels)] for one in ranked]
-    sources = [source(one) for one in ranked]
-    if len(set(sources)) > 1:  # else there is more room for what differs
-        columns.append(how)
-        rows = [[*row, where] for row, where in zip(rows, sources, strict=True)]
+    columns = {
+        "system": [one.name for one in ranked],
+        "efficiency": [efficiency(one.efficiency) for one in ranked],
+    }
     if chosen and (chosen.best.known or chosen.sure):
-        columns.insert(2, "the best saves")
-        for row, one in zip(rows, ranked, strict=True):
-            row.insert(2, saved(one, chosen))
-    out.table(columns, rows)
-    out.text(
-        "Under 50, 80 and 90 %: whether the tasks reach this efficiency, and how many times as long as "
-        "needed they are. A task's time is what its work takes alone on one core, without the overhead that "
-        "METG contains." + " Intervals are of 95 %, each by itself." * (how == "measured")
-    )
+        columns["the best saves"] = [saved(one, chosen) for one in ranked]
+    levels = zip(*(map(level, one.levels) for one in ranked), strict=True)
+    reached = {quantity.percent(one): [*column] for one, column in zip(LEVELS, levels, strict=True)}
+    unknown = [name for name, column in reached.items() if {*column} == {NOT_KNOWN}]
+    columns |= {name: column for name, column in reached.items() if name not in unknown}
+    sources = [source(one) for one in ranked]
+    if len(set(sources)) > 1:
+        columns[how] = sources
+    rows = [*zip(*columns.values(), strict=True)]
+    out.table([*columns], rows)
+    # A column that says one thing has no room in the table.
+    if unknown:
+        out.text(f"Not known of any system: whether it reaches {', '.join(unknown)}.")
     if len(set(sources)) == 1:
-        out.text(f"All was {how} {'' if sources == ['now'] * len(sources) else 'in '}{sources[0]}.")
+        out.text(f"All was {how} {'' if sources[0] == 'now' else 'in '}{sources[0]}.")
+    if len(unknown) < len(LEVELS):
+        out.text(
+            "Under 50, 80 and 90 %: whether the tasks reach this efficiency, and how many times as long as "
+            "needed they are. A task's time is what its work takes alone on one core, without the overhead "
+            "that METG contains." + " Intervals are of 95 %, each by itself." * (how == "measured")
+        )
     if "the best saves" in columns:
         out.text("Under the best saves: the share of a system's time that you save with the best one.")
     if any("?" in cell for row in rows for cell in row[1:]):

@@ -135,7 +135,9 @@ def saved(one: Answer, found: Choice) -> str:
         return _share(share)
     if not found.best.known:
         return quantity.NOTHING
-    return f"about {quantity.percent(share.value)}" if _difference(share) else "no difference"
+    if not _difference(share):
+        return "no difference"
+    return NOT_KNOWN if share.value is None else f"about {quantity.percent(share.value)}"
 
 
 def _share(saved: Interval) -> str:
@@ -146,8 +148,8 @@ def _share(saved: Interval) -> str:
 
 
 def _difference(saved: Interval) -> bool:
-    """Whether it seems to be one, though nothing tells how sure that is."""
-    return saved.low is None and (saved.value or 0.0) > LEAST_SAVED
+    """Whether there may be one, though nothing tells how sure that is."""
+    return saved.low is None and (saved.value is None or saved.value > LEAST_SAVED)
 
 
 def _open(one: Answer) -> bool:

@@ -9,6 +9,7 @@ from advice_answers import QUESTION, SIZES, WORKLOAD, found
 from command_line import on_terminal
 
 from taskgrain.cli import advice_table
+from taskgrain.measure.advise import answer
 
 
 def test_the_table_says_how_each_number_is_known() -> None:
@@ -26,6 +27,21 @@ def test_the_table_says_how_each_number_is_known() -> None:
     assert "≤ 96 %, that of 80 µs" in rows["large"] and rows["large"].count("not known") == 3
     assert rows["now"].split()[-1] == "now" and "no, × 0.6" in rows["now"]
     assert "≈: between two sizes that were measured." in text
+
+
+def test_what_is_alike_in_all_rows_is_said_once() -> None:
+    curves = [
+        found(name, 18e-6, (20e-6,), scatter=0.4).curve for name in ("taskgrain_graph", "taskgrain_stf")
+    ]
+    answers = [answer(QUESTION, one.system, replace(one, others=0.4)) for one in curves if one]
+    text = on_terminal(lambda terminal: advice_table.show(terminal, QUESTION, answers), 60)
+    said = " ".join(text.split())
+    assert "Not known of any system: whether it reaches 50 %, 80 %, 90 %. All was measured in day" in said
+    assert "Under 50" not in said and "not known " not in said.partition("system efficiency")[2]
+    assert text.count("\n taskgrain_graph  ") == text.count("\n taskgrain_stf  ") == 1, "names are whole"
+    both = [found("mpi", 1e-6), replace(found("tbb", 1e-6), measured_now=True)]
+    text = on_terminal(lambda terminal: advice_table.show(terminal, QUESTION, both))
+    assert "All was" not in text and "now" in text and "not known" not in text
 
 
 def test_a_bound_that_is_not_known_is_explained() -> None:

@@ -9,7 +9,7 @@ from advice_answers import QUESTION, found
 
 from taskgrain.estimate.advice import Efficiency, Level
 from taskgrain.measure import advice_words
-from taskgrain.measure.advise import Answer, answer, choice
+from taskgrain.measure.advise import Answer, Choice, answer, choice
 from taskgrain.study.workload import Workload
 from taskgrain.words.interval import Interval
 
@@ -109,6 +109,13 @@ def test_why_there_is_no_curve_is_said() -> None:
     assert one.curve
     failed = answer(QUESTION, "slow", replace(one.curve, points={}, problem="crash: it ended"))
     assert said(failed) == ["Nothing is known of slow: crash: it ended (results/day)."]
+
+
+def test_an_order_that_contradicts_itself_is_not_known() -> None:
+    """By common rounds the best is the slower one, and nothing tells how sure that is."""
+    best, one = found("mpi", 1e-6), found("tbb", 5e-6)
+    assert advice_words.saved(one, Choice(best, {"tbb": Interval()}, ())) == "not known"
+    assert advice_words.saved(one, Choice(best, {"tbb": Interval(None, -0.2)}, ())) == "no difference"
 
 
 def test_what_only_has_a_bound_may_be_the_best() -> None:
