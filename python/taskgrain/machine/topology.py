@@ -22,6 +22,8 @@ _OF_INTEL = {"cpu_core": "performance", "cpu_atom": "efficiency", "cpu_lowpower"
 _SLOWER = 0.9
 """Cores of one kind may differ by less: some processors clock their best cores a little higher."""
 _NODES = Path("/sys/devices/system/node")
+MOST_CORES = 2**20
+"""No node has more."""
 
 
 def parse_list(text: str) -> list[int]:
@@ -131,9 +133,12 @@ def choose_cores(
     """The processors of a measurement on `count` cores; 0 means one hardware thread of each core of the
     fastest kind, and no more cores than the control group's quota keeps busy.
 
-    Raises `InputError` for more than there are, unless they are `simulated`; `named` is what it calls them.
+    Raises `InputError` for more than there are, or than any machine has, if they are `simulated` or those of
+    another machine; `named` is what it calls them.
     """
     if simulated and count:
+        if count > MOST_CORES:
+            raise InputError(named, count, f"1 to {MOST_CORES} (0: the default)")
         return tuple(range(count))
     if available is None:
         machine = topology()

@@ -203,5 +203,7 @@ def test_a_folder_of_a_larger_machine_answers_for_its_cores(
     file.write_text("".join(json.dumps(one) + "\n" for one in moved))
     words = (*ASKED, "--width", "64", "--cores", "4096", "--systems", systems)
     assert answers(taskgrain(*words, "--from", kept, "--json").out)["fast"]["efficiency"]["value"]
+    absurd = taskgrain(*words, "--cores", "9999999999", "--from", kept)
+    assert absurd.code == 2 and "--cores: 9999999999 is not allowed; allowed: 1 to 1048576" in absurd.err
     beyond = taskgrain(*words, "--measure")
     assert beyond.code == 2 and "--cores: 4096 is not allowed" in beyond.err
