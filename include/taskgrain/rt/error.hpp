@@ -4,14 +4,22 @@
 
 #include "taskgrain/rt/detail/cxx20.hpp"
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 namespace taskgrain::rt {
+
+namespace detail {
+class Engine;
+/// Whether a failure was told, and how. One that a task has passed on is the same failure.
+enum class Told : std::uint8_t { no, printed, thrown };
+}  // namespace detail
 
 /// A misuse of the runtime. The call that makes it throws, if it finds it: a worker that does not exist, a cycle. What
 /// is found only later, such as a negative indegree or a function that was not set, is nested in a TaskFailed.
@@ -29,7 +37,10 @@ class TaskFailed : public std::runtime_error, public std::nested_exception {
   const std::string& task() const noexcept { return task_; }
 
  private:
+  friend class detail::Engine;
+
   std::string task_;
+  std::shared_ptr<std::atomic<detail::Told>> told_;  // null: it is not the runtime's
 };
 
 /// A launch was cancelled, so its events do not happen.

@@ -23,10 +23,32 @@ void Engine::print(const char* message) noexcept {
   std::fprintf(stderr, "taskgrain: nobody waited for this: %s\n", message);
 }
 
-void Engine::print(const Failure& failure) noexcept {
-  if (failure.passed_on) return;
+std::shared_ptr<std::atomic<Told>> Engine::told_of(const std::exception_ptr& failure) noexcept {
   try {
-    std::rethrow_exception(failure.exception);
+    std::rethrow_exception(failure);
+  } catch (const TaskFailed& error) {
+    return error.told_;
+  } catch (...) {
+    return nullptr;
+  }
+}
+
+void Engine::note_thrown(const std::exception_ptr& failure) noexcept {
+  if (prints_) return;
+  if (const auto told = told_of(failure)) told->store(Told::thrown);
+}
+
+void Engine::print(const std::exception_ptr& failure) noexcept {
+  if (const auto told = told_of(failure)) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (std::ranges::count(failures_, told, &Failure::told) != 0) return;
+    }
+    Told before = Told::no;
+    if (!told->compare_exchange_strong(before, Told::printed)) return;
+  }
+  try {
+    std::rethrow_exception(failure);
   } catch (const std::exception& error) {
     print(message_of(error));
   } catch (...) {
@@ -34,9 +56,13 @@ void Engine::print(const Failure& failure) noexcept {
 }
 
 void Engine::report(Handler& handler, const std::string& task) noexcept {
-  const std::exception_ptr cause = std::current_exception();
   auto failure = surely([] { return std::make_shared<Failure>(); });
   failure->of = &handler;
+  // What a task passes on, such as the failure of a launch, is one failure: it is thrown here and there, and told once.
+  // Where a wait has thrown it before, it was caught, and is a new one.
+  failure->told = told_of(std::current_exception());
+  if (!failure->told || failure->told->load() == Told::thrown)
+    failure->told = surely([] { return std::make_shared<std::atomic<Told>>(Told::no); });
   failure->exception = surely([&] {
     try {
       try {
@@ -46,15 +72,13 @@ void Engine::report(Handler& handler, const std::string& task) noexcept {
       } catch (...) {
         throw TaskFailed(task, "an exception that is no std::exception");
       }
-    } catch (const TaskFailed&) {
+    } catch (TaskFailed& error) {
+      error.told_ = failure->told;
       return std::current_exception();
     }
   });
   surely([&] {
     const std::lock_guard lock(mutex_);
-    // What a task passes on, as the failure of a launch that it has made, is thrown here and there, and told once.
-    failure->passed_on = std::ranges::any_of(
-        handlers_, [&](const auto& one) { return one->failure_ && one->failure_->exception == cause; });
     failures_.push_back(failure);
     handler.failure_ = failure;
     ++handler.failures_;
@@ -142,12 +166,17 @@ void Engine::cancel(Handler& handler) noexcept {
 }
 
 void Engine::print_unreported(const Handler* handler) noexcept {
-  const std::lock_guard lock(mutex_);
-  std::erase_if(failures_, [&](const auto& failure) {
-    if (failure->of != handler) return false;
-    print(*failure);
-    return true;
-  });
+  for (;;) {
+    std::shared_ptr<Failure> failure;
+    {
+      const std::lock_guard lock(mutex_);
+      const auto found = std::ranges::find(failures_, handler, &Failure::of);
+      if (found == failures_.end()) return;
+      failure = *found;
+      failures_.erase(found);
+    }
+    print(failure->exception);
+  }
 }
 
 Engine::Found Engine::find_stuck(const std::vector<Handler*>& handlers, const Handler* alone) {
@@ -244,15 +273,17 @@ void Engine::end_run() {
   if (found.total > 0) {
     const auto why = give_up(found);
     if (unreported.empty()) std::rethrow_exception(why);
-    print({why, nullptr});  // it may be a consequence of the failure, which is thrown below
+    print(why);  // it may be a consequence of the failure, which is thrown below
   }
   if (options_.check)
     on_workers([&](int worker) {
       for (Handler* handler : handlers) handler->run_ended(worker);
     });
   drop_retired();
-  for (std::size_t k = 1; k < unreported.size(); ++k) print(*unreported[k]);
-  if (!unreported.empty()) std::rethrow_exception(unreported[0]->exception);
+  if (unreported.empty()) return;
+  note_thrown(unreported[0]->exception);
+  for (std::size_t k = 1; k < unreported.size(); ++k) print(unreported[k]->exception);
+  std::rethrow_exception(unreported[0]->exception);
 }
 
 void throw_usage(std::initializer_list<std::string_view> words) { throw UsageError(joined(words)); }

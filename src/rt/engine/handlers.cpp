@@ -30,15 +30,12 @@ void Engine::remove(const std::shared_ptr<Handler>& handler) noexcept {
     retire(handler);
     return;
   }
-  try {
+  quietly([&] {
     // What other ranks were to send does not come any more.
     if (progress_ != nullptr && progress_->failed())
       stop(*handler, std::make_exception_ptr(RankFailed(-1, "the run has failed")));
     wait_for(*handler, !handler->across_ranks());
-  } catch (const RankFailed&) {
-  } catch (const std::exception& error) {
-    print(message_of(error));
-  }
+  });
   drop_retired();
   print_unreported(handler.get());
   if (!handler->done()) return retire(handler);  // there were no threads to wait with

@@ -154,21 +154,19 @@ void Engine::end_with_ranks() {
   }
   std::erase_if(unreported, [](const auto& failure) { return comes_from_ranks(*failure); });
   const bool own = progress_->failed_here() && !unreported.empty();
-  for (std::size_t k = own ? 1 : 0; k < unreported.size(); ++k) print(*unreported[k]);
+  if (own) note_thrown(unreported[0]->exception);
+  for (std::size_t k = own ? 1 : 0; k < unreported.size(); ++k) print(unreported[k]->exception);
   std::rethrow_exception(own ? unreported[0]->exception : why);
 }
 
 void Engine::finish() noexcept {
-  try {
+  quietly([this] {
     // For this rank only: other ranks may never wait again.
     surely([this] {
       wait_until<false>([] { return false; });
       end_run();
     });
-  } catch (const RankFailed&) {  // an earlier wait has thrown it, or this rank has ended before it
-  } catch (const std::exception& error) {
-    print(message_of(error));
-  }
+  });
 }
 
 void Engine::work_until(const std::function<bool()>& done) {
@@ -211,7 +209,10 @@ void Engine::wait_for(Handler& handler, bool on_this_rank) {
   for (;;) {
     const bool ended = wait([&] { return handler.broken() || handler.done(); });
     if (handler.broken()) settle(handler);
-    if (const std::exception_ptr failure = new_failure()) std::rethrow_exception(failure);
+    if (const std::exception_ptr failure = new_failure()) {
+      note_thrown(failure);
+      std::rethrow_exception(failure);
+    }
     if (ended || handler.done()) break;
     if (const Found found = find_stuck({&handler}, &handler); found.total > 0) std::rethrow_exception(give_up(found));
   }
@@ -286,8 +287,11 @@ void Engine::wait(const Event& event) {
   }
   drop_retired();
   if (const std::exception_ptr failure = event.failure()) {
-    const std::lock_guard lock(mutex_);
-    std::erase_if(failures_, [&](const auto& one) { return one->exception == failure && (one->reported = true); });
+    {
+      const std::lock_guard lock(mutex_);
+      std::erase_if(failures_, [&](const auto& one) { return one->exception == failure && (one->reported = true); });
+    }
+    note_thrown(failure);
     std::rethrow_exception(failure);
   }
 }

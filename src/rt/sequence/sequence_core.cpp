@@ -47,20 +47,12 @@ SequenceCore::~SequenceCore() {
           surely([&] { return name_ + ": it ends after its runtime, and has dropped what it held back"; }).c_str());
     return;
   }
-  const auto quietly = [](const auto& call) {
-    try {
-      call();
-    } catch (const RankFailed&) {            // an earlier wait has thrown it, or this rank has ended before it
-    } catch (const std::exception& error) {  // where the flow has thrown it, it prints it no more
-      Engine::print(message_of(error));
-    }
-  };
-  quietly([this] {
+  engine_.quietly([this] {
     if (failed_.load()) return;
     close_reductions();
     end_automatic(true);
   });
-  quietly([this] { runtime_.work_until([this] { return failed_.load() || all_ended(); }); });
+  engine_.quietly([this] { runtime_.work_until([this] { return failed_.load() || all_ended(); }); });
   stop_launches();
   if (ranks_) ranks_->forget();
 }
@@ -567,14 +559,7 @@ void SequenceCore::stop_launches() noexcept {
   each_shape([](const Traced& one) {
     if (one.compiled) one.compiled->stop();
   });
-  while (!none()) {
-    try {
-      runtime_.work_until(none);
-    } catch (const RankFailed&) {
-    } catch (const std::exception& error) {  // of others
-      Engine::print(message_of(error));
-    }
-  }
+  while (!none()) engine_.quietly([&] { runtime_.work_until(none); });  // it throws what others have failed with
 }
 
 bool SequenceCore::all_ended() noexcept {

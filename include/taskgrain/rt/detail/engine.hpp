@@ -144,6 +144,18 @@ class Engine {
   void release(Handler& one) noexcept;
   /// For failures that no wait will throw.
   static void print(const char* message) noexcept;
+  /// Calls what waits where nobody is who could catch: prints what it throws, unless somebody was told.
+  template <typename Call>
+  void quietly(const Call& call) noexcept {
+    const bool outer = std::exchange(prints_, true);
+    try {
+      call();
+    } catch (const RankFailed&) {  // an earlier wait has thrown it, or this rank has ended before it
+    } catch (...) {
+      print(std::current_exception());
+    }
+    prints_ = outer;
+  }
 
  private:
   friend class Worker;
@@ -222,7 +234,12 @@ class Engine {
   void settle(Handler& handler);
   /// After a run: settles what has failed or is stuck, and throws it.
   void end_run();
-  static void print(const Failure& failure) noexcept;
+  /// Of an exception of a task; else null.
+  static std::shared_ptr<std::atomic<Told>> told_of(const std::exception_ptr& failure) noexcept;
+  /// A wait is about to throw it.
+  static void note_thrown(const std::exception_ptr& failure) noexcept;
+  /// What no wait will throw. Where it was told, or is still to be told with what has passed it on, this does nothing.
+  void print(const std::exception_ptr& failure) noexcept;
   void print_unreported(const Handler* handler) noexcept;
   void remove(const std::shared_ptr<Handler>& handler) noexcept;
   void drop_retired() noexcept;
@@ -236,6 +253,8 @@ class Engine {
   std::vector<std::shared_ptr<Handler>> unwaited();
   /// Whether a failure here only repeats that another rank has failed.
   static bool comes_from_ranks(const Failure& failure) noexcept;
+
+  static inline constinit thread_local bool prints_ = false;  // what this thread's waits throw
 
   /// Numbers of the engines whose tasks the calling thread is in.
   static std::vector<std::uint64_t> around_here();

@@ -50,8 +50,8 @@ class Handler;
 struct Failure {
   std::exception_ptr exception;
   const Handler* of;
-  bool reported = false;   // to a thread that waited; under the engine's mutex
-  bool passed_on = false;  // it is that of another handler, passed on by a task
+  std::shared_ptr<std::atomic<Told>> told;  // shared with those that it passes on, and that pass it on
+  bool reported = false;                    // to a thread that waited; under the engine's mutex
 };
 
 /// Receives messages and runs tasks: the engine's view of a Taskflow or a CompiledGraph. A failure of one handler does

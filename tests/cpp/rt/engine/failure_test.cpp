@@ -38,7 +38,8 @@ class Tasks {
   enum Order { in_a_row, side_by_side };
 
   Tasks(Place place, Runtime& runtime, const std::string& name, int number, Order order,
-        const std::function<void(int)>& body) {
+        const std::function<void(int)>& body)
+      : runtime_(runtime) {
     const auto worker = [&runtime](int k) { return k % runtime.workers(); };
     if (!place) {
       flow_.emplace(runtime, name);
@@ -48,6 +49,7 @@ class Tasks {
       });
       start = [=, this] {
         for (int k = 0; k < (order == in_a_row ? 1 : number); ++k) flow_->fulfill(k);
+        done = flow_->done();
       };
       wait = [this] { flow_->wait(); };
       return;
@@ -59,18 +61,26 @@ class Tasks {
       if (order == in_a_row && k > 0) tasks.edge(nodes[nodes.size() - 2], nodes.back());
     }
     graph_.emplace(runtime, std::move(tasks), *place);
-    start = [this] { done_ = graph_->launch().done; };
-    wait = [this, &runtime] { runtime.wait(done_); };
+    start = [this] { done = graph_->launch().done; };
+    wait = [this, &runtime] { runtime.wait(done); };
   }
   Tasks(const Tasks&) = delete;
   Tasks& operator=(const Tasks&) = delete;
 
   std::function<void()> start, wait;
+  Event done;  // of the last start
+
+  /// Starts them, and returns when they have failed, although no wait has said so.
+  std::exception_ptr fail() {
+    start();
+    runtime_.work_until([this] { return done.failure() != nullptr; });
+    return done.failure();
+  }
 
  private:
+  Runtime& runtime_;
   std::optional<Taskflow<int>> flow_;
   std::optional<CompiledGraph> graph_;
-  Event done_;
 };
 
 class FailureOfATask : public testing::TestWithParam<Place> {};
@@ -201,6 +211,92 @@ TEST_P(FailureOfATask, OfSeveralReachesEachThatWaits) {
     ASSERT_EQ(told, 4);
   }
   runtime.wait();
+}
+
+/// What a call prints on stderr.
+template <typename Call>
+std::string printed(const Call& call) {
+  testing::internal::CaptureStderr();
+  call();
+  return testing::internal::GetCapturedStderr();
+}
+
+TEST_P(FailureOfATask, ThatAnotherPassesOnIsToldOnce) {
+  enum { nobody, before, inner_one, outer_one, inner_then_outer, outer_then_inner, all, waits };
+  for (int who = nobody; who < waits; ++who) {
+    for (const bool inner_ends_first : {false, true}) {
+      const auto wait = [](auto& what) { EXPECT_THROW(what.wait(), TaskFailed); };
+      const std::string text = printed([&] {
+        Runtime runtime({.workers = 2});
+        std::exception_ptr failure;
+        std::optional<Tasks> inner, outer;
+        inner.emplace(GetParam(), runtime, "inner", 1, Tasks::in_a_row, [](int) { throw OutOfPaper(); });
+        outer.emplace(GetParam(), runtime, "outer", 1, Tasks::in_a_row, [&](int) { std::rethrow_exception(failure); });
+        failure = inner->fail();
+        if (who == before) wait(*inner);
+        outer->fail();
+        if (who == inner_one || who == inner_then_outer) wait(*inner);
+        if (who == outer_one || who == inner_then_outer || who == outer_then_inner) wait(*outer);
+        if (who == outer_then_inner) wait(*inner);
+        if (who == all) wait(runtime);
+        (inner_ends_first ? inner : outer).reset();
+      });
+      const bool is_printed = who == nobody || who == before;  // who caught it before the other passed it on
+      EXPECT_EQ(std::ranges::count(text, '\n'), is_printed) << who << inner_ends_first << text;
+    }
+  }
+}
+
+TEST_P(FailureOfATask, ThatWasPrintedIsThrownAndNotPrintedAgainWhereItIsPassedOn) {
+  for (const bool waits : {false, true}) {
+    Runtime runtime({.workers = 2});
+    std::exception_ptr failure;
+    std::optional<Tasks> inner(std::in_place, GetParam(), runtime, "inner", 1, Tasks::in_a_row,
+                               [](int) { throw OutOfPaper(); });
+    failure = inner->fail();
+    EXPECT_THAT(printed([&] { inner.reset(); }), HasSubstr("inner 0 failed: out of paper"));
+    EXPECT_EQ(printed([&] {
+                Tasks outer(GetParam(), runtime, "outer", 1, Tasks::in_a_row,
+                            [&](int) { std::rethrow_exception(failure); });
+                outer.fail();
+                if (!waits) return;
+                EXPECT_THROW(outer.wait(), TaskFailed);
+              }),
+              "");
+  }
+}
+
+TEST(Failure, OfEachLaunchIsToldOnceWhereOneIsPassedOn) {
+  const std::string text = printed([] {
+    Runtime runtime({.workers = 2});
+    Tasks inner(Policy::in_order, runtime, "inner", 1, Tasks::in_a_row, [](int) { throw OutOfPaper(); });
+    const std::exception_ptr first = inner.fail();
+    inner.fail();
+    Tasks outer(Place(), runtime, "outer", 1, Tasks::in_a_row, [&](int) { std::rethrow_exception(first); });
+    outer.fail();
+  });
+  EXPECT_EQ(std::ranges::count(text, '\n'), 2) << text;
+}
+
+TEST(Failure, ThatATaskCatchesAndPassesOnIsTold) {
+  for (const bool passes_on : {false, true}) {
+    const std::string text = printed([&] {
+      Runtime runtime({.workers = 2});
+      Tasks outer(Place(), runtime, "outer", 1, Tasks::in_a_row, [&](int) {
+        Runtime other({.workers = 1});
+        Tasks inner(Policy::in_order, other, "inner", 1, Tasks::in_a_row, [](int) { throw OutOfPaper(); });
+        inner.start();
+        try {
+          inner.wait();
+        } catch (const TaskFailed&) {
+          if (passes_on) throw;
+        }
+      });
+      outer.start();
+    });
+    EXPECT_EQ(text,
+              passes_on ? "taskgrain: nobody waited for this: outer 0 failed: inner 0 failed: out of paper\n" : "");
+  }
 }
 
 TEST(Failure, DropsWhatWaitsForRoomInAMailbox) {
