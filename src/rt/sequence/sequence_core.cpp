@@ -332,15 +332,6 @@ void SequenceCore::give(const std::vector<Transfer>& transfers, const std::vecto
 
 void SequenceCore::run(WindowTask& node) {
   if (failed_.load(std::memory_order_relaxed)) return;
-  try {
-    run_or_throw(node);
-  } catch (...) {
-    failed_.store(true, std::memory_order_release);
-    throw;
-  }
-}
-
-void SequenceCore::run_or_throw(WindowTask& node) {
   if (node.over) {
     if (const std::exception_ptr failure = std::exchange(node.failure, nullptr)) std::rethrow_exception(failure);
   } else {
@@ -509,10 +500,16 @@ void SequenceCore::check_not_recording(const char* what) const {
 
 void SequenceCore::wait_until(const std::function<bool()>& done) {
   const auto over = [&] { return failed_.load(std::memory_order_acquire) || done(); };
-  while (!over()) {
-    waits_.store(true, std::memory_order_relaxed);
-    runtime_.work_until(over);
+  try {
+    while (!over()) {
+      waits_.store(true, std::memory_order_relaxed);
+      runtime_.work_until(over);
+      waits_.store(false, std::memory_order_relaxed);
+    }
+  } catch (...) {  // what others have failed with
     waits_.store(false, std::memory_order_relaxed);
+    if (failed_.load()) drop_all_and_throw();
+    throw;
   }
   if (failed_.load(std::memory_order_acquire) || !done()) wait_for_flow();
 }
@@ -548,7 +545,7 @@ void SequenceCore::wait_for_flow() {
 void SequenceCore::drop_all_and_throw() {
   const std::exception_ptr why = std::current_exception();
   failed_.store(true);
-  wait_for_flow();
+  engine_.quietly([this] { wait_for_flow(); });
   std::rethrow_exception(why);
 }
 

@@ -135,7 +135,6 @@ class SequenceCore final : AsyncOwner {
   void close_reductions();
 
   void run(WindowTask& node);
-  void run_or_throw(WindowTask& node);
   void issue(WindowTask& node);
   void device_done(std::uint32_t place, std::int64_t number) override;
   void fail(std::uint32_t place, std::int64_t number) noexcept override;
@@ -190,8 +189,6 @@ class SequenceCore final : AsyncOwner {
   std::uint64_t submitted_ = 0;
   std::uint64_t oldest_ = 1;  // all tasks before it have ended
   int next_home_ = 0;
-  /// A task has thrown: those that have not started are dropped. Set by its worker, and reset when all have stopped.
-  std::atomic<bool> failed_{false};
   std::uint64_t drops_ = 0;       // how often all was dropped
   std::atomic<int> launched_{0};  // graphs and operations that have not ended: by tasks, and by what ends these
   std::atomic<std::size_t> in_bodies_{0};  // tasks of bodies that have not ended; added by the thread that gives tasks
@@ -238,6 +235,9 @@ class SequenceCore final : AsyncOwner {
   std::uint64_t trace_calls_ = 0;
   std::vector<Traced> automatic_traces_;
   Taskflow<Key, Tasks> flow_;  // last: it ends first
+  /// The flow has dropped tasks, because one has thrown or for another reason: those that have not started are dropped.
+  /// Reset when all have stopped.
+  std::atomic<bool>& failed_ = flow_.handler_->has_dropped;
 };
 
 }  // namespace taskgrain::rt::detail

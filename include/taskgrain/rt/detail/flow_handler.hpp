@@ -3,6 +3,7 @@
 /// The handler of a Taskflow: it counts the fulfilments of tasks, and runs them when they are ready.
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -64,6 +65,7 @@ class FlowHandler final : public Handler {
   FlowHandler& operator=(const FlowHandler&) = delete;
 
   Tasks functions;
+  std::atomic<bool> has_dropped{false};  // since who reads it has reset it
 
   [[gnu::noinline]] void fulfill(
       Key key) {  // not inlined, so that the key comes in registers: inlined, the compiler builds it in memory first
@@ -132,7 +134,10 @@ class FlowHandler final : public Handler {
     return waiting.size();
   }
   bool broken() const noexcept override { return failed(); }
-  void stop(const std::exception_ptr&) noexcept override { failed_.store(true, std::memory_order_release); }
+  void stop(const std::exception_ptr&) noexcept override {
+    failed_.store(true, std::memory_order_release);
+    has_dropped.store(true, std::memory_order_release);
+  }
   void reopen() noexcept override { failed_.store(false, std::memory_order_release); }
   void forget(int worker) noexcept override {
     share_of(worker).waiting.clear();

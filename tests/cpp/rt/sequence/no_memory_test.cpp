@@ -9,6 +9,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "allocations.hpp"
@@ -66,8 +67,8 @@ void without_memory(const Program& program) {
   EXPECT_GT(number, 3);
 }
 
-RuntimeOptions two_workers() {
-  return {.workers = 2, .pin = false, .spin = std::chrono::microseconds(20), .check = false};
+RuntimeOptions two_workers(bool check = false) {
+  return {.workers = 2, .pin = false, .spin = std::chrono::microseconds(20), .check = check};
 }
 
 // -- the runtime
@@ -174,15 +175,19 @@ TEST(WithoutMemory, ALaunchFailsAndTheGraphCanBeLaunchedAgain) {
 
 // -- sequences
 
-class SequenceWithoutMemory : public testing::TestWithParam<const char*> {};
+/// What is given, and whether the runtime checks, for which it allocates.
+class SequenceWithoutMemory : public testing::TestWithParam<std::tuple<const char*, bool>> {};
 INSTANTIATE_TEST_SUITE_P(In, SequenceWithoutMemory,
-                         testing::Values("tasks", "automatic", "commutative", "futures", "sums", "devices", "loops",
-                                         "traces"),
-                         [](const auto& one) { return std::string(one.param); });
+                         testing::Combine(testing::Values("tasks", "automatic", "commutative", "futures", "sums",
+                                                          "devices", "loops", "traces"),
+                                          testing::Bool()),
+                         [](const auto& one) {
+                           return std::string(std::get<0>(one.param)) + (std::get<1>(one.param) ? "Checked" : "");
+                         });
 
 TEST_P(SequenceWithoutMemory, FailsAndCanBeUsedAgain) {
-  const std::string kind = GetParam();
-  Runtime runtime(two_workers());
+  const std::string kind = std::get<0>(GetParam());
+  Runtime runtime(two_workers(std::get<1>(GetParam())));
   without_memory([&](const std::shared_ptr<int>& token, std::int64_t) {
     std::array<long, 6> values{}, others{};
     std::optional<Sequence> sequence;
@@ -220,6 +225,7 @@ TEST_P(SequenceWithoutMemory, FailsAndCanBeUsedAgain) {
         else
           body();
       }
+      sequence->wait(data[0]);
       sequence->wait();
     };
     std::string thrown = told([&] {
