@@ -244,7 +244,8 @@ class Sequence {
   /// A task whose result is added to `target`: target = operation(target, result). Such tasks run at the same time, and
   /// their results are kept until the data is used in another way, or waited for. They are added in the order of the
   /// program, each by its own operation, so any number of workers gives the same bits. A sum that is refused when it is
-  /// to be added is dropped; if there is no memory for that, it stays open.
+  /// to be added is dropped; if there is no memory for that, it stays open. If an operation throws, a target that is
+  /// trivially copyable keeps its value; another is as the operations have left it.
   /// \param data       of the target
   /// \param accesses   other data
   /// \throws as task
@@ -350,11 +351,13 @@ class Sequence {
 
     static void fold(void* sum) {
       auto& [target, parts] = *static_cast<Reduction*>(sum);
+      std::conditional_t<as_bytes<T>, T, T&> total = target;  // a copy that costs something is not made
       for (Part& part : parts) {
         if (!part.value) continue;
-        target = part.operation(std::move(target), std::move(*part.value));
+        total = part.operation(std::move(total), std::move(*part.value));
         part.value.reset();
       }
+      if constexpr (as_bytes<T>) target = total;
     }
   };
 

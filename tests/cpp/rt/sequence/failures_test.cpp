@@ -106,6 +106,27 @@ TEST_F(SequenceFailures, EachPartOfASumIsAddedByItsOwnOperation) {
   EXPECT_EQ(z, 4);
 }
 
+TEST_F(SequenceFailures, OfAnOperationLeaveTheTargetAsItWas) {
+  for (const bool in_loop : {false, true}) {
+    double x = 100;
+    const Data of_x = sequence_.data(x);
+    const auto add = [&](int last) {
+      const auto body = [&] {
+        for (int k = 0; k < last; ++k)
+          sequence_.reduce(
+              of_x, x, [k](double a, double b) { return k == 3 ? throw std::runtime_error("no") : a + b; }, {},
+              [k] { return k; });
+      };
+      in_loop ? sequence_.loop(1, body) : body();
+      sequence_.wait(of_x);
+    };
+    EXPECT_THROW(add(5), TaskFailed);
+    EXPECT_EQ(x, 100);
+    add(3);
+    EXPECT_EQ(x, 103);
+  }
+}
+
 TEST_F(SequenceFailures, TwoNamesOfOneObjectExcludeEachOther) {
   struct Record {
     int id;
