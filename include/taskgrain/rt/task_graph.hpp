@@ -80,6 +80,7 @@ class TaskGraph {
   template <DeviceEvent E, typename F>
     requires std::is_invocable_r_v<E, F&, const Turn&, const Issue<E>&>
   Node async_task(int worker, F start, std::string name = {}) {
+    detail::check_function<F>();
     const auto function = std::make_shared<F>(std::move(start));
     owned_.push_back(function);
     return add({worker, NodeKind::async, {}, detail::Start::of<E>(*function)}, std::move(name));

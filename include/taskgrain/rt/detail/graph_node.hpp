@@ -19,12 +19,19 @@ struct Turn;
 
 namespace taskgrain::rt::detail {
 
+/// The runtime destroys the functions of tasks where nobody could catch.
+template <typename F>
+constexpr void check_function() noexcept {
+  static_assert(std::is_nothrow_destructible_v<F>, "the destructor of a task's function may not throw");
+}
+
 /// A call and up to 32 bytes beside it; a larger function lies elsewhere, among those that the graph owns.
 class Action {
  public:
   Action() = default;
   template <typename F>
   Action(F function, std::vector<std::shared_ptr<void>>& owned) {
+    check_function<F>();
     if constexpr (std::is_trivially_copyable_v<F> && sizeof(F) <= sizeof(bytes_) && alignof(F) <= alignof(void*)) {
       std::memcpy(bytes_, &function, sizeof(F));
       call_ = [](void* bytes, const Turn& turn) { (*static_cast<F*>(bytes))(turn); };

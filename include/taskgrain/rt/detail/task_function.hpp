@@ -55,6 +55,7 @@ class TaskFunction {
   /// \param function  of a Turn, or of nothing
   template <typename F>
   void emplace(F function) {
+    check_function<F>();
     reset();
     if constexpr (fits<F>) {
       new (bytes_) F(std::move(function));

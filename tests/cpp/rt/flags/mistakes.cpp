@@ -25,6 +25,11 @@ struct Tasks {
 #endif
 };
 
+struct ThrowsAtItsEnd {
+  ~ThrowsAtItsEnd() noexcept(false) {}
+  void operator()() const {}
+};
+
 int main() {
   rt::Runtime runtime;
 #if MISTAKE == 1
@@ -37,6 +42,10 @@ int main() {
   rt::Communicator comm;
   double place = 0;
   comm.large_active_message([&](std::size_t) { return &place; }, [](auto...) {}, [] {});
+#elif MISTAKE == 8
+  rt::Sequence(runtime).task({}, ThrowsAtItsEnd{});
+#elif MISTAKE == 9
+  rt::TaskGraph().task(0, ThrowsAtItsEnd{});
 #else
   rt::Taskflow<int, Tasks> flow(runtime, Tasks{});
 #endif
