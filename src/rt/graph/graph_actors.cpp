@@ -314,7 +314,7 @@ std::size_t GraphActors::waiting(int worker, std::vector<StuckTask>& tasks, std:
   std::size_t total = waiting_tasks(worker, tasks, most);
   if (worker != 0) return total;
   const std::lock_guard lock(mutex_);
-  if (!busy_) return total;
+  if (!busy_ || (is_running_ ? failed() : queue_.empty())) return total;  // it is ending
   const auto waits = [&](std::string what) {
     ++total;
     if (tasks.size() < most) tasks.push_back({std::move(what), 0, 1});

@@ -82,10 +82,19 @@ CompiledBody::Step CompiledBody::step_of(TaskGraph& graph, const Body& body, con
   return {pack, {}, access};
 }
 
+namespace {
+
+std::string name_of(const Body::Task& task, std::size_t k) {
+  return task.name.empty() ? "task " + std::to_string(k) : task.name;
+}
+
+}  // namespace
+
 TaskGraph::Node CompiledBody::node_of(TaskGraph& graph, const Body::Task& task, std::size_t k) {
-  if (task.event == nullptr) return graph.task(task.worker, [](const Turn&) {}, task.name);  // each launch brings it
+  const std::string name = ranks_ == nullptr ? task.name : name_of(task, k);            // else `fail` says it
+  if (task.event == nullptr) return graph.task(task.worker, [](const Turn&) {}, name);  // each launch brings it
   OfIteration& start = starts_.emplace_back(OfIteration{this, k});
-  return graph.add({task.worker, TaskGraph::NodeKind::async, {}, {task.event, &start, &OfIteration::start}}, task.name);
+  return graph.add({task.worker, TaskGraph::NodeKind::async, {}, {task.event, &start, &OfIteration::start}}, name);
 }
 
 TaskGraph CompiledBody::graph_of(const Body& body, const std::string& name,
@@ -174,9 +183,9 @@ void CompiledBody::fail(std::uint32_t node, std::int64_t iteration) noexcept {
   if (failed_.exchange(true)) return;
   const bool joined = bodies_.size() > 1;
   const std::size_t task = task_of_[node];
-  const std::string& name = bodies_[joined ? static_cast<std::size_t>(iteration) : 0]->tasks[task].name;
+  const auto& tasks = bodies_[joined ? static_cast<std::size_t>(iteration) : 0]->tasks;
   failed_task_ = surely([&] {
-    std::string text = name.empty() ? "task " + std::to_string(task) : name;
+    std::string text = name_of(tasks[task], task);
     if (!joined && iterations_ > 1) text += " of iteration " + std::to_string(iteration);
     return text;
   });

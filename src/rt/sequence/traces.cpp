@@ -193,7 +193,7 @@ void SequenceCore::launch(std::shared_ptr<CompiledBody>& compiled, std::shared_p
     before = ranks_->enter(*registry_, *body, compiled ? nullptr : &at);
   if (!compiled) {
     Communicator* const communicator = ranks_ ? &ranks_->communicator() : nullptr;
-    compiled = std::make_shared<CompiledBody>(runtime_, registry_, *body, name, communicator, at);
+    compiled = std::make_shared<CompiledBody>(runtime_, registry_, *body, name_ + " " + name, communicator, at);
     ++statistics.compiled;
   }
   const std::shared_ptr<CompiledBody> graph = compiled;             // which a failure resets
