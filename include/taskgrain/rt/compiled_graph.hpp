@@ -91,7 +91,9 @@ class CompiledGraph {
   ///
   /// If a task throws, or an event before the launch fails, the launch fails: its tasks that have not started are
   /// dropped, and so are the launches that are queued behind it. The events of these launches fail with the exception.
-  /// \throws UsageError  iterations below 0 or too many; a precondition that has no event, or two; a node that is none
+  /// \throws UsageError  iterations below 0 or too many; a precondition that has no event, or two; a node that is none;
+  ///   a graph across ranks was cancelled
+  /// \throws RankFailed  of a graph across ranks, whose communicator has failed
   Launch launch(LaunchOptions options);
   Launch launch() { return launch({}); }
   /// Where a `receive` has its bytes, for a task that comes after it. From any thread.
