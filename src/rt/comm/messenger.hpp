@@ -92,6 +92,7 @@ class Messenger final : public Messages, private Transport::Receiver {
   [[noreturn]] void raise() override;
   bool failed_here() const noexcept override;
   void fail(const char* what) noexcept override;
+  void fail_for(int rank, const std::string& what) noexcept override;
   void join(Engine& engine) override;
   void leave() noexcept override;
   void begin() override;

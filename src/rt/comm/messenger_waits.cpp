@@ -244,6 +244,11 @@ void Messenger::fail(const char* what) noexcept {
   notify_failure();
 }
 
+void Messenger::fail_for(int rank, const std::string& what) noexcept {
+  if (rank == this->rank()) return fail(what.c_str());
+  if (set_failed(rank, what)) notify_failure();
+}
+
 void Messenger::notify_failure() noexcept {
   for (int other = 0; other < ranks(); ++other)
     if (other != rank()) notify_failure_to(other);

@@ -14,11 +14,6 @@ constexpr const char* the_same = "; all ranks give a sequence the same tasks, in
 
 int before(const Messages& messages) noexcept { return (messages.rank() + messages.ranks() - 1) % messages.ranks(); }
 
-/// \param difference  if there is one
-void fail_with(Messages& messages, const std::string& difference) {
-  if (!difference.empty()) messages.fail((difference + the_same).c_str());
-}
-
 /// Where two ranks differ in the numbers of their traces; empty if they do not.
 std::string other_traces(int a, const std::vector<std::uint64_t>& of_a, int b, const std::vector<std::uint64_t>& of_b) {
   const auto [at_a, at_b] = std::ranges::mismatch(of_a, of_b);
@@ -53,17 +48,30 @@ void Arrivals::put(int from, std::uint64_t number, std::uint64_t hash, std::span
     arrived.mapped()(hash, bytes);
 }
 
-std::string Arrivals::difference(std::uint64_t wait, int rank, Given given) {
-  const std::lock_guard lock(mutex_);
-  const auto first = waits_.extract(wait);
-  if (first.empty()) {
-    waits_.emplace(wait, std::pair(rank, std::move(given)));
-    return {};
+void Arrivals::compare(Messages& messages, std::uint64_t wait, int rank, Given given) {
+  std::pair<int, Given> first;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = waits_.find(wait);
+    if (found == waits_.end()) {
+      waits_.emplace(wait, std::pair(rank, std::move(given)));
+      return;
+    }
+    first = std::move(found->second);
+    waits_.erase(found);
   }
-  const auto& [other, theirs] = first.mapped();
-  if (theirs.hash == given.hash) return {};
-  const std::string traces = other_traces(rank, given.traces, other, theirs.traces);
-  return traces.empty() ? "rank " + std::to_string(rank) + was_given + std::to_string(other) : traces;
+  auto& [other, theirs] = first;
+  if (theirs.hash == given.hash) return;
+  // Each of two ranks may find it first, and both name the same one: that on which a body has thrown, or the later one.
+  const bool threw = !given.thrown.empty(), other_threw = !theirs.thrown.empty();
+  if (threw != other_threw ? other_threw : rank < other) std::swap(rank, other), std::swap(given, theirs);
+  std::string difference;
+  if (threw != other_threw)
+    difference =
+        "the body of a loop or a trace has thrown, and not on rank " + std::to_string(other) + ": " + given.thrown;
+  else if (difference = other_traces(rank, given.traces, other, theirs.traces); difference.empty())
+    difference = "rank " + std::to_string(rank) + was_given + std::to_string(other);
+  messages.fail_for(rank, difference + the_same);
 }
 
 void Arrivals::forget() noexcept {
@@ -82,22 +90,35 @@ AcrossRanks::AcrossRanks(Communicator& communicator, const std::string& name)
           },
           name + ": data")),
       wait_(communicator.active_message(
-          [arrivals = arrivals_, &messages = communicator.messages()](std::uint64_t wait, std::uint64_t hash,
-                                                                      view<const std::uint64_t> traces) {
-            fail_with(messages, arrivals->difference(wait, before(messages), {hash, {traces.begin(), traces.end()}}));
+          [arrivals = arrivals_, &messages = communicator.messages()](
+              std::uint64_t wait, std::uint64_t hash, std::string thrown, view<const std::uint64_t> traces) {
+            arrivals->compare(messages, wait, before(messages),
+                              {hash, std::move(thrown), {traces.begin(), traces.end()}});
           },
           name + ": wait")) {}
 
 void AcrossRanks::compare() {
   note(++waits_);
-  wait_.send((rank() + 1) % ranks(), waits_, hash_, view<const std::uint64_t>(traces_));
-  fail_with(communicator_.messages(), arrivals_->difference(waits_, rank(), {hash_, std::exchange(traces_, {})}));
+  wait_.send((rank() + 1) % ranks(), waits_, hash_, thrown_, view<const std::uint64_t>(traces_));
+  arrivals_->compare(communicator_.messages(), waits_, rank(),
+                     {hash_, std::exchange(thrown_, {}), std::exchange(traces_, {})});
 }
 
 void AcrossRanks::note_trace(std::uint64_t id) {
   constexpr std::size_t most = 256;  // the first that differs is among these, or the error names none
   note(id);
   if (traces_.size() < most) traces_.push_back(id);
+}
+
+void AcrossRanks::note_thrown() {
+  try {
+    throw;
+  } catch (const std::exception& error) {
+    thrown_ = message_of(error);
+  } catch (...) {
+    thrown_ = "an exception that is no std::exception";
+  }
+  note(1);
 }
 
 void AcrossRanks::make(const DataRegistry& registry, std::uint32_t index) {

@@ -30,15 +30,16 @@ class Arrivals {
   /// What a rank was given until it waits.
   struct Given {
     std::uint64_t hash;                 // of all
-    std::vector<std::uint64_t> traces;  // numbers of the first calls of `trace` since the wait before
+    std::string thrown;                 // by the last body that has thrown since the wait before; empty: none has
+    std::vector<std::uint64_t> traces;  // numbers of the first calls of `trace` since then
   };
 
   /// Calls `arrived` when the bytes are there, perhaps at once; or never, after `forget`.
   void take(int from, std::uint64_t number, Arrived arrived);
-  /// Of the wait of this number, by this rank and the one before it.
+  /// Of the wait of this number, by this rank and the one before it: fails all ranks if it is the second of the two, and
+  /// they differ.
   /// \param rank  this one, if it is its own; else the one before
-  /// \returns what differs, if it is the second of the two
-  std::string difference(std::uint64_t wait, int rank, Given given);
+  void compare(Messages& messages, std::uint64_t wait, int rank, Given given);
   void put(int from, std::uint64_t number, std::uint64_t hash, std::span<const std::byte> bytes);
   void forget() noexcept;
 
@@ -84,6 +85,8 @@ class AcrossRanks {
   void note(const DataRegistry& registry, std::span<const Access> accesses, int rank) noexcept;
   /// A trace of this number is given.
   void note_trace(std::uint64_t id);
+  /// The body of a loop or a trace has thrown what is being handled.
+  void note_thrown();
   /// By all ranks that wait, each of which tells another. Those that were given other tasks fail, before they wait for
   /// what never comes.
   void compare();
@@ -103,11 +106,12 @@ class AcrossRanks {
   Communicator& communicator_;
   const std::shared_ptr<Arrivals> arrivals_ = std::make_shared<Arrivals>();  // messages may come later
   const ActiveMessage<int, std::uint64_t, std::uint64_t, view<const std::byte>> message_;
-  const ActiveMessage<std::uint64_t, std::uint64_t, view<const std::uint64_t>> wait_;
+  const ActiveMessage<std::uint64_t, std::uint64_t, std::string, view<const std::uint64_t>> wait_;
   Holders holders_;
   const void* left_by_ = nullptr;  // the graph that holders_ is as left by; null: none
   std::uint64_t hash_ = 0, waits_ = 0;
-  std::vector<std::uint64_t> traces_;             // as in Given
+  std::string thrown_;                            // as in Given
+  std::vector<std::uint64_t> traces_;             // the same
   std::map<int, std::uint64_t> sent_, received_;  // transfers, by the other rank
 };
 

@@ -68,6 +68,7 @@ std::shared_ptr<Body> SequenceCore::record(const std::vector<Traced>& known, con
   } catch (...) {
     discard_body();
     reductions_.clear();  // its own
+    if (ranks_) surely([this] { ranks_->note_thrown(); });
     throw;
   }
 }

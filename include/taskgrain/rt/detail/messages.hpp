@@ -130,6 +130,8 @@ class Messages : public ProgressEngine {
   /// Whether an engine has joined and has not left.
   virtual bool in_use() const noexcept = 0;
   virtual void progress() = 0;
+  /// Fails all ranks with what was wrong on one of them, this one or another.
+  virtual void fail_for(int rank, const std::string& what) noexcept = 0;
   /// An all-to-all exchange, by all ranks.
   /// \param to_each  the bytes for each rank; or one element, for all of them
   /// \param call     the user's call, and perhaps " of " and the name of a type: the same on all ranks

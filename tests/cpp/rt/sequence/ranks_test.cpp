@@ -305,6 +305,38 @@ TEST(SequenceAcrossRanks, FailsTogether) {
     });
 }
 
+TEST(SequenceAcrossRanks, ThatABodyHasThrownIsToldByItsRank) {
+  for (const int ranks : {2, 3})
+    for (int thrower = 0; thrower < ranks; ++thrower)
+      on_ranks(ranks, [thrower](int rank) {
+        Communicator comm;
+        Runtime runtime(with(comm));
+        std::array<int, 2> values{};
+        Sequence sequence(runtime, comm);
+        const Data a = sequence.data(values[0], {.rank = 0}), b = sequence.data(values[1], {.rank = 1});
+        try {
+          sequence.loop(20, [&] {
+            sequence.task({read(a), read_write(b)}, [&] { values[1] += values[0]; });
+            if (rank == thrower) throw std::runtime_error("no bread");
+            sequence.task({read(b), read_write(a)}, [&] { values[0] += values[1]; });
+          });
+          ADD_FAILURE() << "it is not found";
+        } catch (const RankFailed& error) {
+          EXPECT_NE(rank, thrower) << error.what();
+        } catch (const std::runtime_error&) {
+          EXPECT_EQ(rank, thrower);
+        }
+        try {
+          sequence.wait(a);
+          sequence.wait(b);
+          ADD_FAILURE() << "it is not found";
+        } catch (const RankFailed& error) {
+          EXPECT_EQ(error.rank(), thrower);
+          EXPECT_THAT(error.what(), HasSubstr("no bread"));
+        }
+      });
+}
+
 /// In a loop, where each takes itself, or the other, for the one that has the data, and where only sizes differ.
 TEST(SequenceAcrossRanks, FindsThatARankWasGivenOtherTasks) {
   for (const int way : {0, 1, 2, 3})
@@ -349,7 +381,8 @@ TEST(SequenceAcrossRanks, NamesTheTracesInWhichTheyDiffer) {
         sequence.wait(a);
         runtime.wait();
         ADD_FAILURE() << "it is not found";
-      } catch (const std::exception& error) {
+      } catch (const RankFailed& error) {
+        EXPECT_EQ(error.rank(), 1) << "both name one";
         const auto [own, other] = std::ranges::mismatch(ids[0], ids[1]);
         EXPECT_THAT(error.what(), testing::AllOf(HasSubstr("trace " + std::to_string(*own)), HasSubstr("rank 0"),
                                                  HasSubstr("trace " + std::to_string(*other)), HasSubstr("rank 1")));
