@@ -92,8 +92,12 @@ TEST(WithoutMemory, ARuntimeIsNotMadeOrEndsWell) {
 
 // -- flows
 
-TEST(WithoutMemory, AFlowFailsAndCanBeUsedAgain) {
-  Runtime runtime(two_workers());
+/// Where the runtime checks, it allocates for each task.
+class FlowWithoutMemory : public testing::TestWithParam<bool> {};
+INSTANTIATE_TEST_SUITE_P(Checked, FlowWithoutMemory, testing::Bool(), testing::PrintToStringParamName());
+
+TEST_P(FlowWithoutMemory, FailsAndCanBeUsedAgain) {
+  Runtime runtime(two_workers(GetParam()));
   without_memory([&](const std::shared_ptr<int>& token, std::int64_t) {
     std::array<std::atomic<int>, 64> runs{};
     std::string thrown;
@@ -175,7 +179,7 @@ TEST(WithoutMemory, ALaunchFailsAndTheGraphCanBeLaunchedAgain) {
 
 // -- sequences
 
-/// What is given, and whether the runtime checks, for which it allocates.
+/// What is given, and whether the runtime checks.
 class SequenceWithoutMemory : public testing::TestWithParam<std::tuple<const char*, bool>> {};
 INSTANTIATE_TEST_SUITE_P(In, SequenceWithoutMemory,
                          testing::Combine(testing::Values("tasks", "automatic", "commutative", "futures", "sums",
