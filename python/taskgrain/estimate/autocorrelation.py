@@ -2,40 +2,25 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from taskgrain.estimate.location import TO_SIGMA
 from taskgrain.estimate.monotone import Floats
 
 _SERIES = 6
 """Rounds from which on a series tells how neighbours correlate."""
-_USUAL, _USUAL_ROUNDS, _BESIDE_ONE = 0.1, 5, 10
-"""Correlation that is expected before there are rounds, and how many rounds that is worth: beside several
-columns, and beside a single one, which says 0.7 once in a while where nothing correlates."""
+_USUAL, _WORTH = 0.1, 10
+"""Correlation that is expected before there are rounds, and how many rounds that is worth: a short series
+says 0.7 once in a while where nothing correlates."""
 _MOST = 0.9
 
 
-def inflated(residuals: Floats) -> float:
-    """(1 + rho) / (1 - rho), with rho the correlation of neighbouring rounds; at least 1.
+def inflated(series: Floats) -> float:
+    """(1 + rho) / (1 - rho), with rho the correlation of neighbours in a series of rounds; at least 1.
 
-    `residuals` [rounds x columns], NaN where there is none. All columns share one rho, whose downward bias in
-    short series is taken out: Marriott & Pope, Biometrika 41, 1954.
+    The downward bias of rho in short series is taken out: Marriott & Pope, Biometrika 41, 1954.
     """
-    rounds = len(residuals)
-    residuals = residuals[:, (~np.isnan(residuals)).sum(axis=0) >= _SERIES]
-    if not residuals.size:
+    rounds, off = len(series), series - series.mean()
+    variance = float((off**2).mean())
+    if rounds < _SERIES or not variance > 0.0:
         return 1.0
-    spread = 3.0 * TO_SIGMA * float(np.nanmedian(np.abs(residuals)))
-    clipped = np.clip(residuals, -spread, spread)
-    clipped = clipped - np.nanmean(clipped, axis=0)
-    pairs = clipped[1:] * clipped[:-1]
-    variance = float(np.nanmean(clipped**2))
-    if not variance > 0.0 or np.isnan(pairs).all():
-        return 1.0
-    rho = (float(np.nanmean(pairs)) / variance * rounds + 1.0) / (rounds - 3.0)
-    # A short series tells little, and least where it hardly correlates: what is usual counts beside it.
-    rho = min(max(rho, 0.0), _MOST)
-    several = residuals.shape[1] > 1
-    weight, usual = (rounds / (1.0 - rho**2), _USUAL_ROUNDS) if several else (float(rounds), _BESIDE_ONE)
-    rho = (weight * rho + usual * _USUAL) / (weight + usual)
+    rho = (float((off[1:] * off[:-1]).mean()) / variance * rounds + 1.0) / (rounds - 3.0)
+    rho = (rounds * min(max(rho, 0.0), _MOST) + _WORTH * _USUAL) / (rounds + _WORTH)
     return (1.0 + rho) / (1.0 - rho)

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import cached_property
 from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
 
 from taskgrain.estimate.autocorrelation import inflated
-from taskgrain.estimate.location import median
 from taskgrain.estimate.monotone import Floats
-from taskgrain.estimate.processes import Lasting, lasting
+from taskgrain.estimate.processes import lasting
 from taskgrain.estimate.student import student_quantile
 from taskgrain.words.interval import Interval
 
@@ -25,7 +25,7 @@ from taskgrain.words.interval import Interval
 # interval of two is Student's.
 _STRETCH = {2: 1.65, 3: 2.2, 4: 1.4, 5: 1.12}
 _LEAST_TAIL = 0.01
-_LEAST_FREEDOM = 3  # of correlated rounds: how much they correlate is not known well enough to go below
+_ENDS = (0.01, 0.99)  # of the draws: one beyond them tells no more of the rounds that it is made of
 WIDEST = math.log(1000.0)  # a bound further off, as one of two or three rounds may be, bounds nothing
 
 CONFIDENCE = 0.95
@@ -38,36 +38,46 @@ class BootstrapSample:
 
     value: float
     draws: Floats  # [resamples]
-    off: Floats
-    """How far the rounds lie off, as logarithms [rounds x columns]; NaN where one tells nothing."""
-    lasting: tuple[Lasting, ...]
-    """What processes differ by, and the rounds do not show."""
+    picks: NDArray[np.int64]
+    """The rounds of each resample [resamples x rounds]."""
+    processes: tuple[NDArray[np.int64], ...] = ()
+    """Which process served each round, of each system that it is made of."""
     systematic: float = 0.0
     """The half-width that more rounds do not make smaller."""
-
-    @classmethod
-    def of(cls, logs: Floats, picks: NDArray[np.int64], process: NDArray[np.int64]) -> BootstrapSample:
-        """The location of logarithms [rounds x 1] that processes [rounds] served; `picks` are rounds
-        [resamples x rounds]."""
-        value = float(median(logs)[0])
-        draws = median(logs[picks])[:, 0]
-        off = logs - value
-        draws = np.where(np.isnan(draws), value, draws)
-        return cls(value, draws, off, (lasting(off, process),))
 
     def times(self, log: float, logs: Floats) -> BootstrapSample:
         """The product with something whose resamples are drawn alike [resamples]."""
         return replace(self, value=self.value + log, draws=self.draws + logs)
 
     def interval(self, rounds: int, confidence: float = CONFIDENCE) -> Interval:
-        """The logarithm with its interval, wider where neighbouring rounds are alike."""
-        more = math.hypot(self.systematic, *(one.half_width(confidence) for one in self.lasting))
+        """The logarithm with its interval, wider where neighbouring rounds are alike, and by what processes
+        differ by."""
+        more = math.hypot(self.systematic, self.lasting(confidence))
         return interval(self.draws, self.value, rounds, confidence, inflation=self.inflation, systematic=more)
+
+    @cached_property
+    def influence(self) -> Floats:
+        """How far each round lies off, as it bears on the value [rounds].
+
+        It is what a resample moves by for each time that it holds the round: the infinitesimal jackknife of a
+        bootstrap (Efron, J. Am. Stat. Assoc. 109, 2014).
+        """
+        rounds = self.picks.shape[1]
+        known = self.draws[np.isfinite(self.draws)]
+        if not known.size:
+            return np.zeros(rounds)
+        draws = np.clip(self.draws, *np.quantile(known, _ENDS))
+        counts = (self.picks[:, :, None] == np.arange(rounds)).sum(axis=1)
+        return np.asarray(rounds * (counts - 1.0).T @ (draws - draws.mean()) / len(draws))
 
     @property
     def inflation(self) -> float:
         """By how much correlation in time makes variances larger than independent rounds would have them."""
-        return inflated(self.off)
+        return inflated(self.influence)
+
+    def lasting(self, confidence: float = CONFIDENCE) -> float:
+        """The half-width of what processes differ by, and resampled rounds miss."""
+        return math.hypot(*(lasting(self.influence, one, confidence) for one in self.processes))
 
 
 def picked_rounds(rounds: int, resamples: int, rng: np.random.Generator) -> NDArray[np.int64]:
@@ -92,9 +102,8 @@ def interval(
     """
     if rounds < 2:
         return Interval(value)
-    freedom = max(min(rounds - 1, _LEAST_FREEDOM), round(rounds / inflation) - 1)
     # Hesterberg 2015, section 4.3: percentiles that give a mean of n the width of Student's interval.
-    quantile = math.sqrt(rounds / (rounds - 1)) * student_quantile((1.0 - confidence) / 2.0, freedom)
+    quantile = math.sqrt(rounds / (rounds - 1)) * student_quantile((1.0 - confidence) / 2.0, rounds - 1)
     tail = 0.5 * math.erfc(-quantile / math.sqrt(2.0))  # NormalDist().cdf, and exact far out
     ordered = np.sort(draws)
     # Percentiles that so few draws do not show are read off nearer ones, as a normal distribution's.

@@ -21,17 +21,16 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from taskgrain.estimate.autocorrelation import inflated
 from taskgrain.estimate.bootstrap import BootstrapSample
 from taskgrain.estimate.monotone import Floats, monotone, place_of
-from taskgrain.estimate.processes import lasting
 from taskgrain.estimate.table import Table
 
 _WINDOWS = (1.5, 0.8, 0.4, 0.2)
 """How far from the threshold a size counts, as the standard deviation of a bell over logits of efficiency."""
 _LEAST_WEIGHT, _LEAST_SIZES = 0.03, 3
-_FITS = 2.0
+_FITS = 2.5
 """A line fits if its squared misfit is less than this multiple of what the scatter explains."""
 _FAR = math.log(2.0)
 """A line that crosses so far from where the two sizes do is no description of them."""
@@ -76,8 +75,8 @@ class _Line:
         return np.asarray(expected * np.exp(log_efficiency) - 1.0)
 
 
-def crossing(table: Table, resampled: tuple[Floats, Floats], threshold: float) -> Crossing | None:
-    """The crossing; `resampled` is what the table says of each resample (`Table.resampled`).
+def crossing(table: Table, picks: NDArray[np.int64], threshold: float) -> Crossing | None:
+    """The crossing; `picks` are the rounds of its resamples [resamples x rounds].
 
     None where the sizes all lie on one side of the threshold.
     """
@@ -87,10 +86,8 @@ def crossing(table: Table, resampled: tuple[Floats, Floats], threshold: float) -
     if not math.isfinite(at):
         return None
     at_t, at_e = (one[None, used] for one in table.located)
-    resampled_t, resampled_e = (one[:, used] for one in resampled)
+    resampled_t, resampled_e = (one[:, used] for one in table.resampled(picks))
     alone, resampled_alone = at_t + at_e, resampled_t + resampled_e  # log c
-    efficiency = table.log_efficiency[:, used]
-    runs_alone = table.log_granularity[:, used] + efficiency
     level = np.clip(np.exp(at_e), 1e-9, 0.99)
     distance = np.log(level / (1.0 - level)) - math.log(threshold / (1.0 - threshold))
     slope = 1.0 / (1.0 - threshold)  # METG moves by so much of what the efficiency does
@@ -108,10 +105,9 @@ def crossing(table: Table, resampled: tuple[Floats, Floats], threshold: float) -
             near, nears = _beside(curve, target), _beside(curves, target)
         fit = _Line.of(alone, curve, near * level**2)
         lines = _Line.of(resampled_alone, curves, nears * level**2)
-        off = fit.off(runs_alone, efficiency)[:, near[0] > 0.0]
         if window:
             misses = (near * fit.off(alone, at_e) ** 2).sum()
-            explained = (near * lines.off(resampled_alone, resampled_e).var(axis=0)).sum() * inflated(off)
+            explained = (near * lines.off(resampled_alone, resampled_e).var(axis=0)).sum()
             fits = misses <= _FITS * explained
             unsure = 0.0 if fits else 3.0 * slope * math.sqrt((misses - explained) / near.sum())
         else:
@@ -119,12 +115,8 @@ def crossing(table: Table, resampled: tuple[Floats, Floats], threshold: float) -
         value = float(fit.log_metg(threshold)[0])
         far = window and abs(value - float(np.interp(at, log_work, at_t[0]))) >= _FAR
         if not far and (found is None or unsure < found.metg.systematic):
-            kept = (lasting(off, table.process, slope),)
-            # A rate of the cores that is higher moves METG by its efficiency, and by its time.
-            faster = table.log_peak[:, used][:, near[0] > 0.0] - table.log_rate
-            apart = slope * off + ((1.0 - table.follows) * slope - table.follows) * faster
             metg, overhead = (  # at no work, a task is all overhead
-                BootstrapSample(float(fit.log_metg(x)[0]), lines.log_metg(x), apart, kept, unsure)
+                BootstrapSample(float(fit.log_metg(x)[0]), lines.log_metg(x), picks, (table.process,), unsure)
                 for x in (threshold, 0.0)
             )
             found = Crossing(metg, overhead)

@@ -14,9 +14,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
-from taskgrain.estimate.autocorrelation import inflated
-from taskgrain.estimate.bootstrap import interval, picked_rounds
+from taskgrain.estimate.bootstrap import BootstrapSample, interval, picked_rounds
 from taskgrain.estimate.monotone import Floats
 from taskgrain.estimate.sample import Sample
 from taskgrain.estimate.start import MOST as MOST_START
@@ -45,16 +45,19 @@ class CurvePoint:
 Curve = tuple[CurvePoint, ...]
 
 
-def curve(table: Table, resampled: tuple[Floats, Floats], *, alike: bool = False) -> Curve:
+def curve(table: Table, resampled: tuple[Floats, Floats], picks: NDArray[np.int64] | None = None) -> Curve:
     """The sizes, ascending; `resampled` are their locations [resamples x sizes].
 
-    With `alike`, an interval is wider where neighbouring rounds are alike.
+    With the rounds of the resamples, `picks`, an interval is wider where neighbouring rounds are alike.
     """
     points, located = [], table.located
     for k, rounds in enumerate(table.rounds.tolist()):
-        inflation = inflated(table.log_efficiency[:, [k]] - located[1][k]) if alike else 1.0
         g, e = (
-            interval(draws[:, k], float(values[k]), rounds, inflation=inflation).exp()
+            (
+                interval(draws[:, k], float(values[k]), rounds)
+                if picks is None
+                else BootstrapSample(float(values[k]), draws[:, k], picks).interval(rounds)
+            ).exp()
             for draws, values in zip(resampled, located, strict=True)
         )
         points.append(CurvePoint(int(table.iterations[k]), g, e, int(table.repeats[k])))
@@ -69,7 +72,7 @@ def efficiencies(samples: Sequence[Sample], *, resamples: int = 1000, seed: int 
     """
     table = Table.of(samples)
     picks = picked_rounds(len(table.log_granularity), resamples, np.random.default_rng(seed))
-    found = curve(table, table.resampled(picks), alike=True)
+    found = curve(table, table.resampled(picks), picks)
     if table.start_share <= MOST_START:
         return found
     return tuple(

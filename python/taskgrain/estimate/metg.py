@@ -36,7 +36,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from taskgrain.estimate.bootstrap import CONFIDENCE, BootstrapSample, interval, picked_rounds
+from taskgrain.estimate.bootstrap import CONFIDENCE, interval, picked_rounds
 from taskgrain.estimate.crossing import Crossing, crossing, crossing_work
 from taskgrain.estimate.efficiency import Curve, CurvePoint, curve
 from taskgrain.estimate.growth import growth
@@ -158,7 +158,7 @@ def estimate(
         smallest = points[0].granularity
         ending, numbers["metg"] = "always_reached", Interval(high=smallest.high or smallest.value)
     else:
-        found = crossing(table, resampled, threshold)
+        found = crossing(table, picks, threshold)
         assert found
         left, right = around(table.log_work[table.fit], at)
         known = int(table.rounds[table.fit][[left, right]].min())  # of the worse measured of the two
@@ -177,7 +177,8 @@ def estimate(
     if floor_samples:
         empty = Table.of(steady)
         picks = picked_rounds(len(empty.log_granularity), resamples, np.random.default_rng(seed))
-        sample = BootstrapSample.of(empty.log_granularity, picks, empty.process)
+        sample = empty.size(0, picks)
+        assert sample
         base = numbers["floor"] = sample.interval(len(empty.log_granularity)).exp()
         if (numbers.get("metg", Interval()).value or math.inf) < base.number:
             warnings.append(notice("floor_above_metg", floor=base.number))
@@ -205,7 +206,7 @@ def _numbers(found: Crossing, table: Table, rounds: int, best_rate: float | None
         "quiet": _on_quiet_cores(metg, table, best_rate),
         "systematic": found.metg.systematic,
         "inflation": found.metg.inflation,
-        "lasting": found.metg.lasting[0].half_width(),
+        "lasting": found.metg.lasting(),
     }
 
 

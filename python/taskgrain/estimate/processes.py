@@ -8,7 +8,6 @@ served alike. Resampling the rounds shows 1 / n of it: what is missing widens th
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,44 +17,29 @@ from taskgrain.estimate.student import student_quantile
 
 _USUAL, _WORTH = 0.03, 3
 """The standard deviation that is expected before there are processes, and how many of them it counts for."""
-_ROBUST = 1.25
-"""The median of rounds scatters by so much more than their mean, for normal errors."""
 
 
-@dataclass(frozen=True)
-class Lasting:
-    """What resampled rounds miss, as a standard deviation of a logarithm."""
-
-    deviation: float = 0.0
-    freedom: int = 1
-
-    def half_width(self, confidence: float = 0.95) -> float:
-        """Of the interval with this confidence."""
-        return student_quantile(0.5 + confidence / 2.0, self.freedom) * self.deviation
-
-
-def lasting(off: Floats, process: NDArray[np.int64], slope: float = 1.0) -> Lasting:
-    """What is missing of rounds that lie so far off, relative to themselves [rounds x columns]. `slope` is
-    how far the quantity moves where they do by 1.
+def lasting(off: Floats, process: NDArray[np.int64], confidence: float) -> float:
+    """The half-width that is missing, of rounds that lie so far off [rounds].
 
     `process` tells the processes of the rounds apart [rounds]; rounds of 0, which is not known, do not count.
     Nothing is missing where every round had a process of its own; nothing is known where all had the same.
     """
-    told = ~np.isnan(off).all(axis=1) & (process != 0)
+    told = process != 0
     _, group, counts = np.unique(process[told], return_inverse=True, return_counts=True)
     rounds, processes = int(told.sum()), len(counts)
     if processes < 2 or processes == rounds:
-        return Lasting()
+        return 0.0
     missing = float(((counts / rounds) ** 2).sum()) - 1.0 / rounds
     freedom = processes - 1
-    found = _ROBUST**2 * max(0.0, _between(np.nanmean(off[told], axis=1), group, counts))
+    found = max(0.0, _between(off[told], group, counts))
     if found > _USUAL**2:
         # What is usual would narrow the interval. It counts for the freedom alone: one degree says nothing.
         variance, freedom = found, max(freedom, _WORTH)
     else:
         variance = (_WORTH * _USUAL**2 + freedom * found) / (_WORTH + freedom)
         freedom += _WORTH
-    return Lasting(slope * math.sqrt(variance * missing), freedom)
+    return student_quantile(0.5 + confidence / 2.0, freedom) * math.sqrt(variance * missing)
 
 
 def _between(values: Floats, group: NDArray[np.int64], counts: NDArray[np.int64]) -> float:

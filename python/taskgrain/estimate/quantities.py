@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -77,54 +78,31 @@ def bootstrap_sample(
     the samples have no such number. Raises ValueError for samples that make no sense.
     """
     used = [one for one in samples if one.round in rounds]
-    work = [one for one in used if one.iterations]
+    work, empty = ([one for one in used if bool(one.iterations) == wished] for wished in (True, False))
     if quantity == "floor":
-        return _floor([one for one in used if not one.iterations], work, rounds, picks, at_one_clock)
-    table = Table.of(work)
+        empty = Start.of(work, sorted(rounds)).without(empty)
+        if {one.round for one in empty} != rounds:
+            return None
+    table = Table.of(empty if quantity == "floor" else work)
     if table.start_share > MOST_START:
         return None
-    if quantity in AT_A_SIZE:
+    found: BootstrapSample | None
+    if quantity in ("metg", "overhead"):
+        read = crossing(table, picks, threshold)
+        found = None if read is None else read.metg if quantity == "metg" else read.overhead
+    else:
+        size = 0 if quantity == "floor" else iterations or 0
+        found = table.size(size, picks, of_efficiency=quantity == "efficiency")
+    if found is None or not math.isfinite(found.value):
+        return None
+    if quantity == "rate":
         cores = math.log(max(one.cores for one in work))
-        return _at(table, quantity, picks, iterations, cores, at_one_clock)
-    found = crossing(table, table.resampled(picks), threshold)
-    if found is None:
-        return None
-    value = found.overhead if quantity == "overhead" else found.metg
-    if not math.isfinite(value.value):
-        return None
-    return value.times(table.log_rate, table.rates(picks)) if at_one_clock else value
-
-
-def _floor(
-    empty: Sequence[Sample],
-    work: Sequence[Sample],
-    rounds: set[int],
-    picks: NDArray[np.int64],
-    at_one_clock: bool,
-) -> BootstrapSample | None:
-    steady = Start.of(work, sorted(rounds)).without(empty)
-    if {one.round for one in steady} != rounds:
-        return None
-    table = Table.of(steady)
-    logs = table.log_granularity + (table.log_rate if at_one_clock else 0.0)
-    return None if np.isnan(logs).all() else BootstrapSample.of(logs, picks, table.process)
-
-
-def _at(
-    table: Table,
-    quantity: Quantity,
-    picks: NDArray[np.int64],
-    iterations: int | None,
-    log_cores: float,
-    at_one_clock: bool,
-) -> BootstrapSample | None:
-    column = np.flatnonzero(table.iterations == iterations)
-    if not len(column):
-        return None
-    # A rate is of work that both share: the same work in a shorter time.
-    clock = table.log_rate if at_one_clock else 0.0
-    rates, every = log_cores - table.log_granularity - clock, table.log_efficiency
-    return BootstrapSample.of((rates if quantity == "rate" else every)[:, column], picks, table.process)
+        found = replace(found, value=cores - found.value, draws=cores - found.draws)
+    if at_one_clock and quantity != "efficiency":
+        # A rate is of work that both share: the same work in a shorter time.
+        sign = -1.0 if quantity == "rate" else 1.0
+        found = found.times(sign * table.log_rate, sign * table.rates(picks))
+    return found
 
 
 def log_estimate(

@@ -14,7 +14,6 @@ from typing import Literal
 import numpy as np
 
 from taskgrain.estimate.bootstrap import BootstrapSample, picked_rounds
-from taskgrain.estimate.monotone import Floats
 from taskgrain.estimate.quantities import AT_A_SIZE, Quantity, bootstrap_sample, rounds_of
 from taskgrain.estimate.sample import Sample
 from taskgrain.words.interval import Interval
@@ -66,22 +65,15 @@ def ratio(
         logs = over.draws - under.draws
     # Where both lie beyond all sizes, a resample sets no bound on either side.
     lost, value = np.isnan(logs), over.value - under.value
-    off, lasting = _mean(over.off) - _mean(under.off), (*over.lasting, *under.lasting)
+    processes = (*over.processes, *under.processes)
     systematic = math.hypot(over.systematic, under.systematic)
     least, most = (
-        BootstrapSample(value, np.where(lost, beyond, logs), off, lasting, systematic)
+        BootstrapSample(value, np.where(lost, beyond, logs), picks, processes, systematic)
         .interval(rounds, confidence)
         .exp()
         for beyond in (-np.inf, np.inf)
     )
     return Ratio(math.exp(value), least.low, most.high, rounds)
-
-
-def _mean(off: Floats) -> Floats:
-    """How far the runs of each round lie off the line in the mean [rounds x 1]."""
-    known = ~np.isnan(off)
-    count = known.sum(axis=1, keepdims=True)
-    return np.where(count, np.nansum(off, axis=1, keepdims=True) / np.maximum(count, 1), np.nan)
 
 
 def decision(found: Ratio, quantity: Quantity, margin: float) -> Decision:

@@ -12,6 +12,7 @@ from statistics import median
 import numpy as np
 from numpy.typing import NDArray
 
+from taskgrain.estimate.bootstrap import BootstrapSample
 from taskgrain.estimate.location import TO_SIGMA
 from taskgrain.estimate.location import median as column_median
 from taskgrain.estimate.monotone import Floats
@@ -20,7 +21,10 @@ from taskgrain.estimate.sample import Sample
 from taskgrain.estimate.start import Start
 
 FEW_ROUNDS = 6  # the smallest count whose range covers the median with 95 %: 1 - 2 / 2**6 = 0.97
-_INTERRUPTED = (math.log(3.0), 5.0 * TO_SIGMA)  # log efficiency below the median: at least, and in deviations
+_INTERRUPTED = (
+    math.log(3.0),
+    5.0 * TO_SIGMA,
+)  # log granularity above the median: at least, and in deviations
 _JOINS = 3  # rounds with which a size takes part in the fit
 
 
@@ -39,7 +43,7 @@ class Table:
     log_granularity: Floats  # [rounds x sizes]
     log_efficiency: Floats  # [rounds x sizes], against that rate
     log_peak: Floats  # [rounds x sizes], the reference beside the run
-    log_rate: float  # their median; 0 without any
+    log_rate: float  # the median of the medians of rounds; 0 without any
     follows: float  # the power with which runs follow the reference: 1 for a clock, 0 if not at all
     process: NDArray[np.int64]  # [rounds], which process served it; 0: not known
     rounds: NDArray[np.int64]  # [sizes], how many rounds measured it
@@ -83,14 +87,14 @@ class Table:
             peak[at] = math.log(run[0].peak)
             repeats[columns[n]] += len(run)
             process[rows[r]] = run[0].process
-        known = ~np.isnan(peak)
-        rate = float(np.median(peak[known])) if known.any() else 0.0
-        peak = np.where(known | np.isnan(granularity), peak, rate)  # the empty kernel needs none
+        lacks = np.isnan(peak) & ~np.isnan(granularity)  # the empty kernel needs none
+        peak[lacks] = _rate(peak)
         follows = followed(granularity, peak)
+        hit = _interrupted(granularity + follows * peak)
+        granularity[hit] = peak[hit] = np.nan
+        rate = _rate(peak)
         granularity += follows * (peak - rate)
         efficiency = log_work - granularity - rate
-        hit = _interrupted(efficiency)
-        granularity[hit] = efficiency[hit] = peak[hit] = np.nan
         rounds = (~np.isnan(granularity)).sum(axis=0)
         numbers = np.array(sizes, dtype=float)
         lasted = column_median(seconds)
@@ -117,8 +121,18 @@ class Table:
 
     def rates(self, picks: NDArray[np.int64]) -> Floats:
         """The logarithm of the rate in each resample of `picks` [resamples]."""
-        peaks = self.log_peak[picks].reshape(len(picks), -1, 1)
+        peaks = _of_rounds(self.log_peak)[picks]
         return np.nan_to_num(column_median(peaks)[:, 0], nan=self.log_rate)
+
+    def size(
+        self, iterations: int, picks: NDArray[np.int64], *, of_efficiency: bool = False
+    ) -> BootstrapSample | None:
+        """The granularity or the efficiency of one size; None where it was not measured."""
+        column = np.flatnonzero(self.iterations == iterations)
+        if not len(column):
+            return None
+        located, resampled = self.located[of_efficiency], self.resampled(picks)[of_efficiency]
+        return BootstrapSample(float(located[column[0]]), resampled[:, column[0]], picks, (self.process,))
 
     @property
     def fit(self) -> NDArray[np.bool_]:
@@ -127,8 +141,19 @@ class Table:
         return np.asarray(self.rounds >= min(_JOINS, int(self.rounds.max())))
 
 
-def _interrupted(log_efficiency: Floats) -> NDArray[np.bool_]:
-    """The runs [rounds x sizes] so far below the median of their size that something else must have run."""
-    below = column_median(log_efficiency) - log_efficiency
+def _of_rounds(log_peak: Floats) -> Floats:
+    """The medians of rounds [rounds x 1]. The median of all runs would lie at the edge of what one clock of
+    two scatters by."""
+    return column_median(log_peak.T)[:, None]
+
+
+def _rate(log_peak: Floats) -> float:
+    """The median of the rounds; 0 without any."""
+    return float(np.nan_to_num(column_median(_of_rounds(log_peak))[0], nan=0.0))
+
+
+def _interrupted(log_granularity: Floats) -> NDArray[np.bool_]:
+    """The runs [rounds x sizes] so far above the median of their size that something else must have run."""
+    above = log_granularity - column_median(log_granularity)
     least, deviations = _INTERRUPTED
-    return np.asarray(below > np.maximum(least, deviations * column_median(np.abs(below))))
+    return np.asarray(above > np.maximum(least, deviations * column_median(np.abs(above))))

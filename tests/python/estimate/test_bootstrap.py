@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from taskgrain.estimate.bootstrap import interval, picked_rounds
+from taskgrain.estimate.bootstrap import BootstrapSample, interval, picked_rounds
 from taskgrain.words.interval import Interval
 
 
@@ -41,7 +41,7 @@ def test_correlation_and_misfit_make_it_wider() -> None:
         assert found.low is not None and found.high is not None
         return found.high - found.low
 
-    assert width(inflation=4.0) > 2.0 * width()
+    assert width(inflation=4.0) == pytest.approx(2.0 * width())
     assert width(systematic=3.0) == pytest.approx(2.0 * math.hypot(3.0, width() / 2.0), rel=0.02)
     assert width(systematic=0.0) == width()
 
@@ -64,3 +64,16 @@ def test_a_confidence_beyond_what_the_resamples_show_is_wider_still() -> None:
         if low is not None and high is not None
     ]
     assert widths == sorted(widths) and len(set(widths)) == 3
+
+
+def test_a_round_has_the_influence_by_which_it_lies_off() -> None:
+    """Of a mean that is exact; draws without a number leave it as it is."""
+    rng = np.random.default_rng(4)
+    off = rng.normal(size=12)
+    picks = picked_rounds(12, 20_000, rng)
+    draws = off[picks].mean(axis=1)
+    lost = np.where(rng.random(20_000) < 0.002, np.inf, draws)
+    for each in (draws, lost):
+        found = BootstrapSample(float(off.mean()), each, picks).influence
+        assert found == pytest.approx(off - off.mean(), abs=0.15)
+    assert not BootstrapSample(0.0, np.full(20_000, np.inf), picks).influence.any()

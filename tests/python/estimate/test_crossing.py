@@ -26,7 +26,7 @@ def jump(iterations: float) -> float:
 
 def crossing_of(table: Table, rounds: int, resamples: int) -> Crossing | None:
     picks = picked_rounds(rounds, resamples, np.random.default_rng(0))
-    return crossing(table, table.resampled(picks), 0.5)
+    return crossing(table, picks, 0.5)
 
 
 def of(samples: list[Sample]) -> Crossing:
@@ -43,7 +43,7 @@ def test_a_constant_overhead_is_the_line_exactly() -> None:
     one = found(SimulatedSystem(constant(1e-7)), MANY)
     assert math.exp(one.overhead.value) == pytest.approx(1e-7, rel=1e-9)
     assert math.exp(one.metg.value) == pytest.approx(2e-7, rel=1e-9)
-    assert one.metg.systematic < 1e-8 and np.abs(one.metg.off).max() < 1e-9
+    assert one.metg.systematic < 1e-8 and np.abs(one.metg.influence).max() < 1e-9
 
 
 def test_a_kernel_that_is_slower_beside_others_has_a_larger_metg_but_no_larger_overhead() -> None:

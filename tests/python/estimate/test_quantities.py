@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from simulated_system import (
+    PEAK,
     QUIET,
     TAU,
     Noise,
@@ -74,6 +75,25 @@ def test_the_error_is_about_what_rounds_scatter_by(quantity: Quantity) -> None:
     assert 0.7 < np.median(errors) / np.std(values) < 2.0
 
 
+@pytest.mark.parametrize("quantity", QUANTITIES)
+@pytest.mark.parametrize("at_one_clock", [False, True])
+def test_the_scatter_of_the_reference_is_in_the_interval(quantity: Quantity, at_one_clock: bool) -> None:
+    """Runs hardly scatter, but the reference beside them does, and it is a factor of what is wanted."""
+    truth, held = EXPECTED[quantity], 0
+    if at_one_clock:
+        truth *= {"efficiency": 1.0, "rate": 1.0 / PEAK}.get(quantity, PEAK)
+    for seed in range(40):
+        system = SimulatedSystem(constant(OVERHEAD), Noise(run=0.01, repeat=0.0, reference=0.1), seed=seed)
+        samples = [*samples_of(system, (71, 100, 200), 10), *samples_of(system, (0,), 10)]
+        iterations = 200 if quantity in AT_A_SIZE else None
+        found = log_estimate(
+            samples, quantity, iterations=iterations, resamples=200, at_one_clock=at_one_clock
+        )
+        assert found is not None
+        held += found.exp().contains(truth)
+    assert held >= 36
+
+
 def test_more_rounds_make_the_error_smaller() -> None:
     few, many = (log_estimate(side(Noise(run=0.05), rounds), "floor") for rounds in (6, 24))
     assert few is not None and many is not None
@@ -135,5 +155,5 @@ def test_draws_are_one_for_each_resample_of_the_rounds() -> None:
     for quantity in QUANTITIES:
         found = bootstrap_sample(samples, quantity, set(range(9)), picks, 0.5, 200)
         assert found is not None
-        assert found.draws.shape == (50,) and len(found.off) == 9
+        assert found.draws.shape == (50,) and len(found.influence) == 9
         assert abs(float(np.median(found.draws)) - found.value) < 0.05
