@@ -18,7 +18,7 @@ side.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,6 +69,11 @@ class _Line:
             found = np.log(self.overhead / reached)
         return np.where(reached <= 0.0, np.inf, np.where(self.overhead <= 0.0, -np.inf, found))
 
+    def log_overhead(self, threshold: float) -> Floats:
+        """Never above METG: no task without work takes longer than one with it, whatever a line through a
+        jump says."""
+        return np.minimum(self.log_metg(0.0), self.log_metg(threshold))
+
     def off(self, log_alone: Floats, log_efficiency: Floats) -> Floats:
         """How far efficiencies [... x sizes] lie above the line, relative to themselves."""
         expected = self.slowing[:, None] + self.overhead[:, None] * np.exp(-log_alone)
@@ -115,11 +120,10 @@ def crossing(table: Table, picks: NDArray[np.int64], threshold: float) -> Crossi
         value = float(fit.log_metg(threshold)[0])
         far = window and abs(value - float(np.interp(at, log_work, at_t[0]))) >= _FAR
         if not far and (found is None or unsure < found.metg.systematic):
-            metg, overhead = (  # at no work, a task is all overhead
-                BootstrapSample(float(fit.log_metg(x)[0]), lines.log_metg(x), picks, (table.process,), unsure)
-                for x in (threshold, 0.0)
-            )
-            found = Crossing(metg, overhead)
+            of = lines.log_metg(threshold), picks, (table.process,)
+            metg = BootstrapSample(value, *of, systematic=unsure)
+            overhead, overheads = (one.log_overhead(threshold) for one in (fit, lines))
+            found = Crossing(metg, replace(metg, value=float(overhead[0]), draws=overheads))
             if fits:
                 break
     return found

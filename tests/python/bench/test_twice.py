@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 import results_folder
+import zstandard
 
+SYSTEMS = ("taskgrain_ptg", "taskgrain_graph", "limit")
 FILE = Path(__file__).parents[3] / "bench" / "twice.py"
 
 
@@ -58,10 +62,28 @@ def test_a_folder_without_results_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_study_estimated_again_is_like_itself() -> None:
+def test_a_study_estimated_again_differs_by_what_its_runs_do(tmp_path: Path) -> None:
+    """The runs of one system take 1.25 times as long: its METG grows with them, and its ratios."""
     folder = FILE.parents[1] / "docs" / "results" / "2026-11-27-default"
-    _, *rows = twice("--again", folder, folder).stdout.splitlines()
-    assert [row.split("  ")[0].strip() for row in rows] == [
-        "METG", "work", "overhead", "to taskgrain_graph", "to limit",
-    ]  # fmt: skip
-    assert all(" 0.0%    0.0%     1.00x " in row for row in rows)
+    sides = tmp_path / "as it was", tmp_path / "slower"
+    with zstandard.open(folder / "runs.jsonl.zst", "rt") as file:
+        every = [
+            line
+            for line in map(json.loads, file)
+            if line.get("cell", "taskgrain_ptg/").split("/")[0] in SYSTEMS
+        ]
+    for side, times in zip(sides, (1.0, 1.25), strict=True):
+        side.mkdir()
+        for name in ("study.toml", "machine.json"):
+            shutil.copy(folder / name, side)
+        with (side / "runs.jsonl").open("w") as file:
+            for line in every:
+                if line["kind"] == "run" and line["cell"].startswith("taskgrain_ptg/"):
+                    line = line | {"seconds": [times * one for one in line["seconds"]]}
+                print(json.dumps(line), file=file)
+    _, *rows = twice("--again", *sides).stdout.splitlines()
+    found = {row[:18].strip(): row[18:].split() for row in rows}
+    assert list(found) == ["METG", "work", "overhead", "to taskgrain_graph", "to limit"]
+    for kind in ("METG", "to taskgrain_graph", "to limit"):
+        assert 1.25 < float(found[kind][2].rstrip("x")) < 2.0, kind
+    assert found["METG"][0] == "0.0%", "most cells are of the other systems"

@@ -94,6 +94,14 @@ def test_where_the_overhead_falls_the_interval_holds_the_larger_and_quicker_size
     assert abs(one.value - math.log(1.69e-7)) < one.systematic, "of 119 iterations; 170 and 84 take longer"
 
 
+def test_the_overhead_is_never_above_metg() -> None:
+    """Tasks of 140 iterations and more are quicker than those below: the line through the jump would have a
+    task without work take longer than one of METG."""
+    one = found(SimulatedSystem(lambda n: 1.4e-7 if n < 140 else 6e-8, Noise(run=0.01)))
+    assert one.overhead.value <= one.metg.value
+    assert (one.overhead.draws <= one.metg.draws).all()
+
+
 def test_nearer_sizes_leave_less_unknown() -> None:
     system = SimulatedSystem(jump, Noise(run=0.005))
     wide, near = found(system), found(system, tuple(sorted({*SIZES, 100})))

@@ -51,6 +51,23 @@ def test_a_run_that_was_interrupted_is_left_out_and_one_of_a_slow_state_is_not()
     assert np.isnan(table.log_efficiency[3, 2]) and np.isfinite(table.log_efficiency[5, 3])
 
 
+def test_the_rate_is_that_of_the_runs_that_count() -> None:
+    """Where most runs of a round were interrupted, the reference beside them is none of the session's."""
+    samples = samples_of(SimulatedSystem(constant(1e-7), QUIET), SIZES, 5)
+    hit = [
+        replace(s, seconds=50.0 * s.seconds, peak=s.peak / 1.5)
+        if s.round < 2 and s.iterations > 25
+        else replace(s, peak=s.peak / 1.2)
+        if s.round == 2
+        else s
+        for s in samples
+    ]
+    table = Table.of(hit)
+    assert np.isnan(table.log_efficiency[:2, 1:]).all()
+    assert np.exp(table.log_rate) == pytest.approx(PEAK)
+    assert table.rates(np.arange(5)[None, :])[0] == table.log_rate
+
+
 def test_what_is_measured_seldom_takes_part_once_it_means_something() -> None:
     samples = samples_of(SimulatedSystem(constant(1e-7), Noise()), SIZES, 9)
     for count in range(1, 5):
@@ -61,11 +78,15 @@ def test_what_is_measured_seldom_takes_part_once_it_means_something() -> None:
 
 
 def test_a_size_that_is_missing_from_a_resample_says_what_it_says_in_all() -> None:
-    samples = samples_of(SimulatedSystem(constant(1e-7), Noise(run=0.1, reference=0.0)), SIZES, 4)
+    samples = samples_of(SimulatedSystem(constant(1e-7), Noise(run=0.1, reference=0.05)), SIZES, 4)
     table = Table.of([s for s in samples if s.iterations != 400 or s.round == 0])
-    known, drawn = table.located, table.resampled(np.array([[1, 2, 3, 3], [0, 1, 2, 3]]))
-    for all_of, some in zip(known, drawn, strict=True):
-        assert some.shape == (2, 5) and some[0, 4] == all_of[4] == some[1, 4]
+    picks = np.array([[1, 2, 3, 3], [0, 1, 2, 3]])
+    faster = table.rates(picks) - table.log_rate
+    assert faster[0] != 0.0 == faster[1], "a resample has a rate of its own"
+    for all_of, some, power in zip(
+        table.located, table.resampled(picks), (table.follows, 1.0 - table.follows), strict=True
+    ):
+        assert some.shape == (2, 5) and some[:, 4] == pytest.approx(all_of[4] - power * faster)
 
 
 def test_the_rate_of_a_resample_moves_its_times_and_efficiencies() -> None:

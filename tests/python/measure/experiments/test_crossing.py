@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -47,7 +48,7 @@ def test_the_search_ends_where_only_more_processes_would_gain() -> None:
             samples = [replace(s, seconds=s.seconds * slower, process=process) for s in system.run(request)]
             search.tell(request, samples, system.rates)
     found = search.result(system.rates)
-    assert search.rounds < 40 and found.lasting > 0.5 * found.metg.half_width
+    assert search.rounds < 40 and found.lasting > 0.5 * math.log(found.metg.reach)
 
 
 def test_start_and_end_are_measured_where_the_crossing_has_moved_to() -> None:
