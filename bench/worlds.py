@@ -5,7 +5,7 @@
 Each seed is three searches in one simulated world (`tests/python/noisy_worlds.py`), in common rounds: two of
 the same system, and one of a system whose METG is 1.5 times as large. The columns:
 
-    METG, overhead, quiet   share of intervals that hold the truth: METG in the state that the median run saw
+    METG, overhead          share of intervals that hold the truth: METG in the state that the median run saw
     mean                    the same of METG in the mean state
     lived                   share of intervals that hold one of these two, or a METG between them
     +-, off                 median half-width of METG's interval, median distance of METG from the truth
@@ -35,7 +35,7 @@ from taskgrain.results import ranking
 from taskgrain.words.interval import Interval
 
 _HEAD = (
-    "world                METG  mean lived overhead quiet     +-     off  "
+    "world                METG  mean lived overhead     +-     off  "
     "rounds seconds none    A/A  best ratio    +-"
 )
 
@@ -55,13 +55,12 @@ def row(name: str, trials: Sequence[Trial]) -> str:
         for one in known
         if one.overhead is not None and one.metg.overhead.value is not None
     ]
-    quiet = [one.metg.quiet.contains(one.quiet) for one in known if one.metg.quiet.value is not None]
     off = [abs(math.log(one.metg.metg.number / one.typical)) for one in known]
     ratios = [each.apart for each in trials if each.apart.value is not None]
     widths = [one.half_width for one in ratios]
     words = [
         f"{name:20}",
-        f"{_share(metg)} {_share(mean)} {_share(lived)} {_share(overhead):>8} {_share(quiet)}",
+        f"{_share(metg)} {_share(mean)} {_share(lived)} {_share(overhead):>8}",
         f"{_middle(one.metg.metg.half_width for one in known):6.1%}  {_middle(off):6.1%}",
         f"{_middle(one.rounds for one in found):7.0f} {_middle(each.seconds for each in trials):7.1f}",
         f"{1.0 - len(known) / len(found):4.0%}",

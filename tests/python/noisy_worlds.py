@@ -161,7 +161,6 @@ class Found:
     typical: float
     mean: float
     overhead: float | None
-    quiet: float
 
 
 @dataclass(frozen=True)
@@ -192,7 +191,6 @@ def trial(world: World, seed: int, budget: float = 60.0, resamples: int = 1000) 
             system.typical_metg(),
             system.mean_metg(),
             system.typical_overhead() if world.one_overhead else None,
-            system.quiet_metg(),
         )
         for search, system in zip(searches, systems, strict=True)
     ]

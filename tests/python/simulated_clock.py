@@ -323,13 +323,6 @@ class System:
         """Of a task without work, likewise; no such number exists where it depends on the size."""
         return float(np.median([one.run * one.overhead for one in self.seen])) * self.curve.overhead(0.0)
 
-    def quiet_metg(self) -> float:
-        """METG in the state in which the kernel was quicker only in one run of twenty."""
-        ranked = sorted(self.seen, key=lambda one: one.kernel)
-        best = ranked[len(ranked) // 20]
-        run = float(np.median([one.run for one in self.seen]))
-        return self.curve.metg(State(best.kernel, best.overhead, run))
-
 
 def _mean(states: Sequence[State]) -> State:
     return State(*np.mean([(one.kernel, one.overhead, one.run) for one in states], axis=0).tolist())

@@ -56,8 +56,6 @@ ABOVE_ONE = 1.1
 _LONG_START = 0.1  # of a run; a program that runs short graphs should know
 _GROWS = 1.1  # times as much, surely, where a run is twice as long: a program of another length should know
 _SURELY = 0.2  # of the probability that an interval misses: a second crossing is a finding about a system
-_SLOWDOWN = 1.03
-"""A reference that is slower than at quiet times by less than this was not slow."""
 _OUTLIER_RATIO = 1.5  # and five robust standard deviations: two placement states 25 % apart are no outliers
 
 
@@ -80,8 +78,6 @@ class Metg:
     iterations: float | None = None
     overhead: Interval = Interval()
     """The part of a task that is no work, in seconds of a core."""
-    quiet: Interval = Interval()
-    """METG as it would be on quiet cores; not known where they were quiet."""
     floor: Interval = Interval()
     start: Interval = Interval()
     """Start and end of a run, in seconds, which all other numbers are without."""
@@ -131,7 +127,7 @@ def estimate(
     """METG of the samples, with its interval, its warnings, and the curve that it was read off.
 
     `longer` are runs of more steps beside those of `samples`, which only tell whether a task's cost grows.
-    `best_rate` is the reference at quiet times, work per second and core; without it there is no `quiet`.
+    `best_rate` is the reference at quiet times, work per second and core.
     Raises ValueError without samples, and for samples that make no sense.
     """
     table = Table.of(samples)
@@ -162,7 +158,7 @@ def estimate(
         assert found
         left, right = around(table.log_work[table.fit], at)
         known = int(table.rounds[table.fit][[left, right]].min())  # of the worse measured of the two
-        numbers = _numbers(found, table, known, best_rate)
+        numbers = _numbers(found, known)
         work = found.metg.times(table.log_rate, table.rates(picks))
         at = work.value + target
         numbers["work"] = work.interval(known).exp().times(threshold)
@@ -194,8 +190,8 @@ def estimate(
     )
 
 
-def _numbers(found: Crossing, table: Table, rounds: int, best_rate: float | None) -> dict[str, Any]:
-    """METG, the overhead of a task, and METG on quiet cores, with what their intervals rest on."""
+def _numbers(found: Crossing, rounds: int) -> dict[str, Any]:
+    """METG and the overhead of a task, with what their intervals rest on."""
     metg, overhead = (
         one.interval(rounds).exp() if math.isfinite(one.value) else Interval()
         for one in (found.metg, found.overhead)
@@ -203,23 +199,10 @@ def _numbers(found: Crossing, table: Table, rounds: int, best_rate: float | None
     return {
         "metg": metg,
         "overhead": overhead,
-        "quiet": _on_quiet_cores(metg, table, best_rate),
         "systematic": found.metg.systematic,
         "inflation": found.metg.inflation,
         "lasting": found.metg.lasting(),
     }
-
-
-def _on_quiet_cores(metg: Interval, table: Table, best_rate: float | None) -> Interval:
-    """METG as it would be on cores as fast as at best; nothing where they were.
-
-    A slower clock slows the overhead as much as the kernel. A neighbour on the other hardware thread takes
-    what only the kernel needs. METG then lies between the two, and one is not told from the other here.
-    """
-    slowdown = (best_rate or 0.0) / math.exp(table.log_rate)
-    if slowdown < _SLOWDOWN or metg.value is None:
-        return Interval()
-    return Interval(metg.value / math.sqrt(slowdown), metg.low and metg.low / slowdown, metg.high)
 
 
 def _start(table: Table, picks: NDArray[np.int64]) -> Interval:

@@ -41,7 +41,7 @@ _OF_A_FAILURE = (
 
 _OF_ROUNDS = ("few_rounds", "rounds_before_precise", "rounds_before_efficiency")
 """Warnings that mean nothing of a simulation: its rounds are alike to the digit."""
-NUMBERS = ("metg", "work", "overhead", "quiet", "floor", "start")
+NUMBERS = ("metg", "work", "overhead", "floor", "start")
 
 
 def marked(system: str, bound: bool, simulated: bool) -> str:
@@ -135,8 +135,7 @@ class Cell:
     def number(self, name: str) -> Interval:
         """A quantity of its result, with the error of its simulation.
 
-        By name: metg, work (at METG), overhead, quiet (METG on quiet cores), floor or start. Raises
-        `InputError` for another name.
+        By name: metg, work (at METG), overhead, floor or start. Raises `InputError` for another name.
         """
         if name not in NUMBERS:
             raise InputError("name", name, NUMBERS)

@@ -298,12 +298,6 @@ OF_A_CELL = (
     ),
     field("result.iterations", "Iterations at METG", _REQUEST, name="crossing_iterations"),
     field("result.overhead", "Overhead", _FIRST | _TERMINAL),
-    field(
-        "result.quiet",
-        "METG on quiet cores",
-        _REQUEST,
-        as_text=lambda cell: quantity.interval(cell.number("quiet")),
-    ),
     field("result.floor", "Floor", _REQUEST),
     field("result.start", "Start and end of a run", _REQUEST),
     Quantity(_prepare, of(Attempt, "prepare_seconds"), "Graph made ahead", _REQUEST, _prepared),

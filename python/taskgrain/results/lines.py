@@ -462,7 +462,7 @@ class MetgLine(OfCell):
     overhead: float | None = _positive("of a task at METG: what remains at no work", "s")
     overhead_low: float | None = _positive("lower end of its 95 % interval", "s")
     overhead_high: float | None = _positive("upper end of its 95 % interval", "s")
-    quiet: float | None = _positive("METG on quiet cores, as the runs on slower ones foretell it", "s")
+    quiet: float | None = _positive("METG on quiet cores, in older results", "s")
     quiet_low: float | None = _positive("lower end of its 95 % interval", "s")
     quiet_high: float | None = _positive("upper end of its 95 % interval", "s")
     floor: float | None = _positive("granularity of the empty kernel", "s", always=True)
@@ -495,7 +495,7 @@ class MetgLine(OfCell):
     runs: int | None = _integer("runs of the cell")
 
     def number(self, name: str) -> Interval:
-        """A quantity with its interval: `metg`, `work`, `overhead`, `quiet`, `floor` or `start`."""
+        """A quantity with its interval: `metg`, `work`, `overhead`, `floor` or `start`."""
         if name == "work" and self.work is None and self.threshold and self.peak_rate:  # an older line
             return self.number("metg").times(self.threshold * self.peak_rate)
         prefix = "" if name == "metg" else f"{name}_"

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from simulated_system import (
-    PEAK,
     QUIET,
     WORK,
     Noise,
@@ -143,20 +142,6 @@ def test_a_clock_that_changes_twice_leaves_the_time_at_the_usual_one_and_the_wor
     found = estimate(samples_of(system, SIZES, 40))
     assert found.metg.number == pytest.approx(2.0 * OVERHEAD, rel=0.1) and found.metg.contains(2.0 * OVERHEAD)
     assert found.work.contains(100.0 * WORK) and found.work.half_width < 0.1 < found.metg.half_width
-
-
-@pytest.mark.parametrize("overhead", [OVERHEAD, 0.5 * OVERHEAD], ids=["clock", "neighbour"])
-def test_metg_of_a_slow_session_foretells_that_of_quiet_cores(overhead: float) -> None:
-    """The kernel takes twice its time, and the overhead as well where the clock is slow. Nobody tells the two
-    apart."""
-    slow = SimulatedSystem(constant(overhead), Noise(run=0.02), drift=lambda position: 2.0)
-    found = estimate(samples_of(slow, SIZES, 30), best_rate=PEAK)
-    assert found.quiet.known and found.quiet.contains(2.0 * OVERHEAD)
-    assert found.quiet.low == pytest.approx(found.metg.low / 2.0, rel=0.02)
-    assert found.quiet.high == found.metg.high
-    # On quiet cores there is no other number.
-    quiet = SimulatedSystem(constant(OVERHEAD), Noise(run=0.02))
-    assert estimate(samples_of(quiet, SIZES, 8), best_rate=PEAK).quiet.value is None
 
 
 def test_outliers_move_nothing_and_are_counted() -> None:

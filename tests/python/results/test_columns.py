@@ -64,7 +64,6 @@ def test_columns_of_numbers_sort_by_numbers(column: Quantity) -> None:
         },
         start=1e-6,
         overhead=1e-6,
-        quiet=1.5e-6,
         peak_rate=1e9,
         repeated_runs=2,
         disturbed_runs=1,
