@@ -5,7 +5,7 @@ a task does not depend on its size, and the kernel beside others runs at the sha
 
     t = a + c / e,   so   1 / E = 1 / e + a / c:   a line in 1 / c,
 
-whatever the clock was: a run on slower cores has a larger c and a larger E, on the same line. A system that
+also where a neighbour slows the kernel alone: c and E are larger then, on the same line. A system that
 hides its overhead behind the work (t = a up to some size) lies on it too, with 1 / e = 0. From the line come
 METG(x) = a / (1 - x / e) and the overhead a. It is fitted to the sizes' locations, each weighted by how near
 its efficiency is to the threshold. If the sizes do not lie on a line by more than they scatter, only the

@@ -38,7 +38,7 @@ class CurvePoint:
 
     @property
     def work(self) -> float:
-        """The time of the work of a task alone on one core: the reference beside the runs tells."""
+        """The time of the work of a task alone on one core, as the reference tells."""
         return self.granularity.number * self.efficiency.number
 
 

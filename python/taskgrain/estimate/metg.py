@@ -6,9 +6,10 @@
 
 How it is estimated, and why so:
 
-1.  `peak` is one rate for all samples: the median of what the kernel alone did, a moment before each run. A
-    run beside a slower reference counts as quicker, as far as runs follow the reference (`reference`): wholly
-    where a clock moves both, hardly where the reference saw a state of the cores that the run did not.
+1.  `peak` is one rate for all samples: the median over the rounds of what the kernel alone did, a moment
+    before each run. A run after a slower reference counts as quicker, as far as runs follow the reference
+    (`reference`): wholly where a clock moves both, hardly where the reference saw a state of the cores that
+    the run did not.
 2.  A size is the median over rounds of log g, which gives its E. Each round counts once, by the median of its
     repeats: a run that an interrupt hit moves little, a state that a whole run is in (placement, clock)
     counts as one draw. Of two states between which the cores switch, METG is that of the state in which
@@ -89,7 +90,7 @@ class Metg:
     inflation: float = 1.0
     """By how much the variance is larger than that of independent rounds."""
     peak_rate: float
-    """The reference beside the runs: their median."""
+    """The reference: the median of the rounds."""
     best_rate: float | None = None
     """The reference at quiet times."""
     curve: Curve

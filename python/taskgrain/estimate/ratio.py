@@ -1,6 +1,6 @@
 """The ratio of two systems that were measured side by side, with its interval: pure functions.
 
-Both sides are resampled by the same rounds. What a round, or the reference beside it, did to both sides then
+Both sides are resampled by the same rounds. What a round did to both sides then
 cancels: the interval is that of the ratio, and narrower than the two sides' own intervals would suggest.
 """
 

@@ -18,7 +18,7 @@ class Sample:
     tasks: int
     cores: int
     peak: float = math.nan
-    """The reference beside the run: work per second and core of the kernel alone."""
+    """The last reference before the run: work per second and core of the kernel alone."""
     process: int = 0
     """Tells the processes of the system apart; 0: not known."""
     short: bool = False

@@ -34,7 +34,7 @@ class Table:
 
     [rounds x sizes] hold logarithms: the median of a run's repeats, NaN where there was no run. Start and end
     of the runs are taken off where shorter runs tell what they take. All are as they would be beside cores
-    of one rate, the median one: a run beside a slower reference counts as quicker, as far as runs of this
+    of one rate, the median one: a run after a slower reference counts as quicker, as far as runs of this
     table follow the reference.
     """
 
@@ -42,7 +42,7 @@ class Table:
     log_work: Floats  # [sizes], log of the work of one task
     log_granularity: Floats  # [rounds x sizes]
     log_efficiency: Floats  # [rounds x sizes], against that rate
-    log_peak: Floats  # [rounds x sizes], the reference beside the run
+    log_peak: Floats  # [rounds x sizes], the last reference before the run
     log_rate: float  # the median of the medians of rounds; 0 without any
     follows: float  # the power with which runs follow the reference: 1 for a clock, 0 if not at all
     process: NDArray[np.int64]  # [rounds], which process served it; 0: not known
