@@ -114,7 +114,7 @@ def test_a_run_that_makes_no_sense_is_left_out(changes: dict[str, Any]) -> None:
     assert samples(run(**changes)) == []
 
 
-@pytest.mark.parametrize("system", ["limit", "starpu", "mpi_openmp", "taskgrain_ptg"])
+@pytest.mark.parametrize("system", ["limit", "starpu", "mpi", "taskgrain_ptg"])
 def test_they_are_those_of_the_search(system: str) -> None:
     """The study's own record of a folder has the same samples, and the same empty runs.
 
