@@ -30,7 +30,7 @@ from taskgrain.estimate.table import Table
 _WINDOWS = (1.5, 0.8, 0.4, 0.2)
 """How far from the threshold a size counts, as the standard deviation of a bell over logits of efficiency."""
 _LEAST_WEIGHT, _LEAST_SIZES = 0.03, 3
-_FITS = 2.5
+_FITS = 2.2
 """A line fits if its squared misfit is less than this multiple of what the scatter explains."""
 _FAR = math.log(2.0)
 """A line that crosses so far from where the two sizes do is no description of them."""
