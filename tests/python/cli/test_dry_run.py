@@ -82,7 +82,7 @@ def test_knows_budgets(taskgrain: Command, systems: Path, tmp_path: Path) -> Non
     study.write_text(study.read_text() + "steps = 1_000_000\n")
     longer = json.loads(taskgrain(*words, "--json").out)
     assert longer["seconds"] > 100 * plan["seconds"]  # fixed steps leave no choice
-    study.write_text('systems = "fast"\npatterns = ["fft"]\nsweep = true\n')
+    study.write_text('systems = "fast"\npatterns = ["fft"]\nexperiment = "sweep"\n')
     assert json.loads(taskgrain(*words, "--json").out)["seconds"] > 2 * plan["cells"][1]["seconds"]
 
 
