@@ -88,6 +88,9 @@ def _middle(values: Iterable[float]) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--seeds", type=count, default=300, help="trials in each world")
+    parser.add_argument(
+        "--first", type=count, default=1, help="the first seed; tune on some, judge on others"
+    )
     parser.add_argument("--worlds", type=names(WORLDS), default=list(WORLDS), help="with commas between")
     parser.add_argument("--budget", type=positive, default=60.0, help="simulated seconds of a search at most")
     parser.add_argument("--processes", type=count, default=2)
@@ -95,9 +98,8 @@ def main() -> None:
     print(_HEAD)
     with Pool(options.processes) as pool:
         for name in options.worlds:
-            print(
-                row(name, pool.map(partial(one, name, options.budget), range(options.seeds), 4)), flush=True
-            )
+            seeds = range(options.first - 1, options.first - 1 + options.seeds)
+            print(row(name, pool.map(partial(one, name, options.budget), seeds, 4)), flush=True)
 
 
 if __name__ == "__main__":
