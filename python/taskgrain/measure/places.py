@@ -41,8 +41,7 @@ class Places:
 
     def _may_end(self, search: MetgSearch, over: bool) -> bool:
         narrow = search.interval_width() <= self._settings.rank_precision and not search.precise
-        looks = search.rounds in LOOKS or (search.rounds > LOOKS[0] and (over or search.done))
-        return looks and narrow
+        return search.ripe and narrow and (over or search.done or search.rounds in LOOKS)
 
     def _apart(self, one: MetgSearch, other: MetgSearch) -> bool:
         """Tells whether two METGs surely differ: by their intervals, or by their ratio in common rounds."""

@@ -40,8 +40,8 @@ class Settings:
     rank_precision: float = _setting(
         "number",
         0.2,
-        "Half-width with which METG is precise enough where the order of the systems is sure; not more than "
-        "`precision`: every METG becomes as precise as that, also where only `precision` is given",
+        "Half-width at which a cell also ends, if its METG is surely apart from that of every other system; "
+        "no cell ends so if this is not above `precision`, or if only `precision` is given",
         high=1,
         above=True,
         below=True,

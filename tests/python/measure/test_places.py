@@ -30,7 +30,8 @@ def test_a_cell_ends_once_its_place_is_sure(tmp_path: Path) -> None:
     world = World()
     states = placed(tmp_path, world)
     assert endings(states) == {"ranked"}
-    assert {state.experiment.rounds for state in states} == {LOOKS[0]}
+    rounds = [state.experiment.rounds for state in states]
+    assert min(rounds) == LOOKS[0] and max(rounds) < LOOKS[-1], "those whose sizes still change go on"
     assert all(state.stored.metg.known and not result(state).warnings for state in states)
     again = World()
     assert comparable(placed(tmp_path, again)) == comparable(states) and again.runs == 0
@@ -48,6 +49,27 @@ def test_a_place_that_is_not_sure_ends_nothing(factor: float, tmp_path: Path) ->
 def test_no_place_ends_a_search_that_shall_be_precise(wider: float, tmp_path: Path) -> None:
     asked = replace(WANTED, rank_precision=wider * WANTED.precision)
     assert endings(placed(tmp_path, World(), asked)) == {"budget"}
+
+
+def test_no_cell_ends_before_its_least_rounds(tmp_path: Path) -> None:
+    states = placed(tmp_path, World(), replace(WANTED, min_rounds=LOOKS[0] + 1))
+    assert min(state.experiment.rounds for state in states) > LOOKS[0]
+    assert endings(states) == {"ranked"}
+
+
+def test_a_place_that_others_disturbed_is_not_sure_yet(tmp_path: Path) -> None:
+    world = World()
+    world.busy = [0.5] * 10_000
+    states = placed(tmp_path, world)
+    assert min(state.experiment.rounds for state in states) >= 20
+
+
+def test_a_study_that_is_stopped_and_goes_on_ends_alike(tmp_path: Path) -> None:
+    whole = placed(tmp_path / "whole", World())
+    placed(tmp_path / "parts", World(), replace(WANTED, budget=3.0))
+    again = placed(tmp_path / "parts", World())
+    assert endings(again) == endings(whole) == {"ranked"}
+    assert_nothing_twice(tmp_path / "parts")
 
 
 def test_a_system_that_never_reaches_the_threshold_is_apart(tmp_path: Path) -> None:

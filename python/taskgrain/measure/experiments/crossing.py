@@ -49,6 +49,8 @@ class CrossingSearch(Rounds):
         super().__init__(settings)
         self._bracket = Bracket(settings, whole=self.WHOLE)
         self._verdict: Metg | None = None  # as of the end of the last complete round
+        self.ripe = False
+        """Whether every size has enough rounds, and enough of them undisturbed, for the search to end."""
 
     @abstractmethod
     def _first_sizes(self, crossing: float, found: bool) -> tuple[int, ...]:
@@ -139,6 +141,7 @@ class CrossingSearch(Rounds):
         }
         independent = self._round / verdict.inflation >= min(s.min_rounds, FEW_ROUNDS)
         ripe = not added and self._round >= s.min_rounds and enough and independent
+        self.ripe = ripe
         self._precise = ripe and self._width <= s.precision
         return ripe and self._decided(verdict)
 
