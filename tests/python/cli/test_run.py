@@ -23,7 +23,7 @@ def test_prints_every_sample(taskgrain: Command, systems: Path) -> None:
     assert samples.count("µs") == 3
     told = {line.split()[0]: line.split(maxsplit=1)[1] for line in rest}
     assert told["tasks"] == "100 (all executed), 300 dependences"
-    assert told["validation"] == "of every input the ends and a part were right"
+    assert told["validation"] == "sample: the driver found nothing wrong"
     assert told["granularity"].endswith("per task on 1 core")
     assert told["memory"] == "1 MiB"
 
