@@ -36,8 +36,8 @@ class Arrivals {
 
   /// Calls `arrived` when the bytes are there, perhaps at once; or never, after `forget`.
   void take(int from, std::uint64_t number, Arrived arrived);
-  /// Of the wait of this number, by this rank and the one before it: fails all ranks if it is the second of the two, and
-  /// they differ.
+  /// Of the wait of this number, by this rank and the one before it: fails all ranks if it is the second of the two,
+  /// and they differ.
   /// \param rank  this one, if it is its own; else the one before
   void compare(Messages& messages, std::uint64_t wait, int rank, Given given);
   void put(int from, std::uint64_t number, std::uint64_t hash, std::span<const std::byte> bytes);
