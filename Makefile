@@ -96,7 +96,7 @@ test-fast: lint test-cpp
 	$(MAKE) test-python test-drivers RING=fast
 
 # Whose tests the targets below run: those of `make test`, unless RING says another ring; `groups`: those of them that
-# need a group of systems; `examples`: those of them that draw examples, with all of these.
+# need a group of systems; `examples`: those of them that draw examples, with all of these, and others each time.
 RING := test
 marked.fast := not (slow or submission or deep)
 marked.test := not (submission or deep)
@@ -104,6 +104,7 @@ marked.submission := submission
 marked.deep := deep
 marked.groups := of_a_group and not (submission or deep)
 marked.examples := hypothesis and not (submission or deep)
+other.examples := --hypothesis-profile other
 ifeq ($(marked.$(RING)),)
 $(error RING=$(RING): '$(RING)' is not allowed; allowed: fast, test, submission, deep, groups, examples)
 endif
@@ -112,7 +113,7 @@ none_is_fine := || [ $$? = 5 ]  # which is what pytest ends with if no test is c
 
 test-python: export TASKGRAIN_TEST_ROUNDS = $(if $(filter fast test,$(RING)),0.2,1)
 test-python: setup-dev
-	$(pytest) -m "$(marked.$(RING))" --ignore tests/python/systems --numprocesses 2 --dist loadfile --no-loadscope-reorder $(if $(filter groups,$(RING)),$(none_is_fine))
+	$(pytest) $(other.$(RING)) -m "$(marked.$(RING))" --ignore tests/python/systems --numprocesses 2 --dist loadfile --no-loadscope-reorder $(if $(filter groups,$(RING)),$(none_is_fine))
 
 # One driver at a time, because each uses all cores; but two of those that mostly wait.
 test-drivers: setup-dev

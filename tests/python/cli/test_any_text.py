@@ -95,7 +95,7 @@ def test_any_text_is_accepted_or_refused(
         (tmp_path / "prefix" / "systems").symlink_to(systems)
         monkeypatch.setenv("TASKGRAIN_PREFIX", str(tmp_path / "prefix"))
 
-    @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(st.sampled_from(options(verb)), TEXTS)
     def holds(option: str, text: str) -> None:
         before = files(tmp_path)

@@ -99,7 +99,7 @@ JSON = st.recursive(
 )
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     layers=LAYERS,
     change=st.tuples(st.sampled_from(["width", "first_point", "dependences", "steps"]), JSON) | st.none(),

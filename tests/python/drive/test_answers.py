@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from taskgrain.drive import answers
@@ -228,7 +228,6 @@ JSON = st.recursive(
 )
 
 
-@settings(deadline=None)
 @given(st.dictionaries(st.sampled_from(sorted(RESULT)), JSON, max_size=3))
 def test_whatever_is_in_a_result_its_numbers_are_sound_or_it_is_refused(changed: dict[str, Any]) -> None:
     try:
@@ -248,7 +247,6 @@ def test_whatever_is_in_a_result_its_numbers_are_sound_or_it_is_refused(changed:
     assert found.work_unit.isprintable()
 
 
-@settings(deadline=None)
 @given(st.sampled_from(sorted(READY)), JSON)
 def test_whatever_is_in_a_ready_it_is_sound_or_the_field_is_named(name: str, value: Any) -> None:
     try:

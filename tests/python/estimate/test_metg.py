@@ -269,7 +269,7 @@ def test_impossible_samples_are_refused(change: dict[str, float]) -> None:
 # -- properties ---------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.floats(1e-3, 1e3), st.floats(1e-3, 1e6), st.integers(0, 50), st.permutations(range(16)))
 def test_units_and_order_do_not_matter(
     time_unit: float, work_unit: float, seed: int, order: list[int]
@@ -293,7 +293,7 @@ def test_units_and_order_do_not_matter(
         assert (before is None and after is None) or after == pytest.approx(before * unit, rel=1e-6)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.floats(1.05, 3.0), st.integers(0, 50))
 def test_a_slower_reference_makes_metg_smaller(factor: float, seed: int) -> None:
     system = SimulatedSystem(constant(OVERHEAD), Noise(run=0.05), seed=seed)

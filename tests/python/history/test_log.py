@@ -11,7 +11,7 @@ from typing import Any
 import compared_folders
 import history_store as made
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from taskgrain.history.log import Log, from_json, measured
@@ -86,7 +86,6 @@ JSON = st.recursive(
 )
 
 
-@settings(deadline=None)
 @given(st.data())
 def test_no_value_breaks_a_history(written: str, data: st.DataObject) -> None:
     """Any of a line, a cell or a number may be anything else: what makes no sense is left out."""

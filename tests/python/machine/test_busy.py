@@ -132,7 +132,7 @@ def test_a_single_tick_of_steal_in_a_short_time_is_none(monkeypatch: pytest.Monk
         assert BusyWatch([0]).end([]).steal == pytest.approx(steal)
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.floats(0, 100),
     st.dictionaries(st.sampled_from([OWN, OTHER, NEW]), st.floats(0, 1000)),

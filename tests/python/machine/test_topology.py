@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from taskgrain.machine import topology
@@ -247,7 +247,6 @@ def test_lists(text: str, numbers: list[int]) -> None:
     assert parse_list(text) == numbers
 
 
-@settings(deadline=None)
 @given(st.sets(st.integers(0, 300)))
 def test_lists_as_the_kernel_writes_them(numbers: set[int]) -> None:
     assert parse_list(topology.as_list(numbers)) == sorted(numbers)

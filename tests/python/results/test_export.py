@@ -16,7 +16,7 @@ import polars as pl
 import pytest
 import results_folder as made
 import zstandard
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from taskgrain.results import export, reader, values
@@ -238,7 +238,6 @@ FIELDS = sorted(
 )
 
 
-@settings(deadline=None)
 @given(
     st.lists(
         st.tuples(

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import results_folder as made
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from taskgrain.results import lines, values
@@ -70,7 +70,6 @@ def of(owner: Any) -> st.SearchStrategy[Any]:
 
 
 @pytest.mark.parametrize("kind", lines.TYPES)
-@settings(deadline=None)
 @given(st.data())
 def test_what_is_written_is_read(kind: str, data: st.DataObject) -> None:
     line: Line = data.draw(of(lines.TYPES[kind]))

@@ -7,7 +7,7 @@ from typing import Any
 
 import jsonschema
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from taskgrain.study.field import Field, flag
@@ -109,7 +109,6 @@ VALUES: st.SearchStrategy[Any] = st.one_of(
 )
 
 
-@settings(deadline=None)
 @given(st.sampled_from(ALL), VALUES)
 def test_what_is_read_is_in_range_and_in_the_schema(field: Field, value: Any) -> None:
     try:

@@ -84,7 +84,7 @@ LISTS = VALUES | st.lists(VALUES, max_size=3) | st.dictionaries(st.text(max_size
 
 # `include` names files, which test_study.py has.
 @pytest.mark.parametrize("key", [key for key in STUDY_KEYS if key != "include"])
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(LISTS)
 def test_what_the_schema_refuses_the_parser_refuses(key: str, value: Any) -> None:
     table = {"patterns": ["trivial"], key: value}
@@ -93,7 +93,6 @@ def test_what_the_schema_refuses_the_parser_refuses(key: str, value: Any) -> Non
 
 
 @pytest.mark.parametrize("where", ["defaults", "exclude", "workloads"])
-@settings(deadline=None)
 @given(st.sampled_from([*RULE_KEYS, "x"]), LISTS)
 def test_so_it_does_within_tables(where: str, key: str, value: Any) -> None:
     one = {"pattern": "trivial"} | {key: value} if where == "workloads" else {key: value}

@@ -6,7 +6,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from taskgrain.study.settings import SETTINGS, Settings, take_settings
@@ -36,7 +36,6 @@ def test_rounds_follow_one_another() -> None:
         take(min_rounds=9, max_rounds=3)
 
 
-@settings(deadline=None)
 @given(st.integers(1, 10_000) | st.none(), st.integers(1, 10_000) | st.none())
 def test_rounds_are_in_order_or_refused(least: int | None, most: int | None) -> None:
     given = {"min_rounds": least, "max_rounds": most}

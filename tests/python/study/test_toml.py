@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import tomli_w
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from taskgrain.study.toml import Keys, Place, loads, read
@@ -111,13 +111,11 @@ VALUE = st.recursive(
 )
 
 
-@settings(deadline=None)
 @given(st.dictionaries(KEY, VALUE, max_size=5), st.booleans())
 def test_places_in_any_document(table: dict[str, Any], multiline: bool) -> None:
     check(tomli_w.dumps(table, multiline_strings=multiline))
 
 
-@settings(deadline=None)
 @given(st.dictionaries(KEY, VALUE, max_size=4), st.data())
 def test_places_where_tables_are_dotted_and_inline(table: dict[str, Any], data: st.DataObject) -> None:
     """The same tables, but written with dotted keys and inline tables, one line each, and blanks."""

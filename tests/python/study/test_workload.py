@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from taskgrain.study.field import Field
@@ -77,7 +77,6 @@ def values_of(field: Field) -> st.SearchStrategy[object]:
 VALUES = st.fixed_dictionaries({name: values_of(one) for name, one in WORKLOAD.items()})
 
 
-@settings(deadline=None)
 @given(VALUES)
 def test_the_flags_give_the_same_workload(values: dict[str, object]) -> None:
     workload = Workload(**values)  # type: ignore[arg-type]
@@ -89,7 +88,6 @@ def test_the_flags_give_the_same_workload(values: dict[str, object]) -> None:
     assert Workload(**read) == workload  # type: ignore[arg-type]
 
 
-@settings(deadline=None)
 @given(VALUES, st.sampled_from([name for name, one in WORKLOAD.items() if not one.is_file]), st.data())
 def test_a_name_means_one_workload(values: dict[str, object], name: str, data: st.DataObject) -> None:
     one = Workload(**values)  # type: ignore[arg-type]

@@ -7,7 +7,7 @@ from datetime import timedelta
 from fractions import Fraction
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from taskgrain.words import numbers
@@ -35,7 +35,6 @@ UNITS = st.sampled_from(["", "B", *"KMGTkmgt", *(f"{one}iB" for one in "KMGTkmgt
 BYTES = st.builds("{}{}{}".format, NUMBERS, st.sampled_from(["", " "]), UNITS) | st.text(max_size=8)
 
 
-@settings(deadline=None)
 @given(BYTES)
 def test_the_core_reads_bytes_as_fractions_do(text: str) -> None:
     """The grammar of docs/reference/cli.md a second time: a regular expression and exact fractions."""
@@ -85,7 +84,6 @@ def test_what_is_no_share_has_no_percentage() -> None:
         numbers.real("x", "patience", low=1.0)
 
 
-@settings(deadline=None)
 @given(st.one_of(st.text(max_size=50), st.floats(), st.integers(), st.booleans(), st.none()))
 def test_anything_is_a_number_or_a_named_error(value: object) -> None:
     for kind in (numbers.integer, numbers.real, numbers.size, numbers.seconds):

@@ -211,7 +211,7 @@ def test_stopping_when_the_interval_is_narrow_does_not_spoil_it() -> None:
     assert held >= 0.9 and rounds > FAST.min_rounds
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(st.floats(-9.5, -3.5), st.sampled_from([0.2, 0.5, 0.8]), st.integers(1, 5000), st.integers(0, 99))
 def test_any_system_is_searched_to_an_end(exponent: float, threshold: float, width: int, seed: int) -> None:
     system = SimulatedSystem(constant(10.0**exponent), Noise(run=0.05, outliers=0.05), width=width, seed=seed)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from taskgrain.measure.experiments.sizes import (
@@ -19,7 +19,6 @@ from taskgrain.measure.experiments.sizes import (
 )
 
 
-@settings(deadline=None)
 @given(st.floats(0.6, 1e7), st.floats(0.05, 0.95), st.integers(1, 2**40))
 def test_the_sizes_lie_around_the_crossing(crossing: float, threshold: float, largest: int) -> None:
     sizes, seldom = inner(crossing, largest), outer(crossing, threshold, largest)
