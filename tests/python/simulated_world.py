@@ -38,7 +38,6 @@ class World:
 
     def __init__(self) -> None:
         self.now = 0.0
-        self.awake: set[str] = set()
         self.overheads = dict(OVERHEADS)
         """Seconds a task, by system."""
         self.started: Counter[str] = Counter()
@@ -107,12 +106,7 @@ class Simulated:
         self.time_left: Callable[[], float] = lambda: math.inf
         self.alive = False
 
-    def _wake(self) -> None:
-        assert not self.world.awake - {self.driver}, "another driver is not parked"
-        self.world.awake.add(self.driver)
-
     def start(self) -> Ready:
-        self._wake()
         self.world.started[self.name] += 1
         self.world.now += self.world.starting.get(self.name, 0.0)
         if self.name in self.world.hanging:
@@ -127,7 +121,6 @@ class Simulated:
         return Ready(self.name, "1", 1, self.cores, binding, {"event": "ready"})
 
     def run(self, graphs: Sequence[Mapping[str, Any]], *, repeats: int, **_: Any) -> RunResult:
-        self._wake()
         self.world.runs += 1
         graph = graphs[0]
         kind = self.world.faults.get((self.name, graph["pattern"]))
@@ -148,7 +141,6 @@ class Simulated:
         return RunResult(seconds, (), tasks, tasks, 0, work, 0.0, work, "flop", ((0,), (1,)), 1)
 
     def peak(self, kernel: Mapping[str, Any], seconds: float, isa: str) -> Peak:
-        self._wake()
         if kernel["name"] == "empty":
             raise DriverError("invalid", "kernel: empty is not allowed")
         slowdown = self.world.slowdown(self.world.now)
@@ -159,9 +151,6 @@ class Simulated:
     def log_tail(self) -> str:
         return "last words"
 
-    def park(self) -> None:
-        self.world.awake.discard(self.driver)
-
     def quit(self) -> None:
         pass
 
@@ -171,7 +160,6 @@ class Simulated:
 
     def kill(self) -> int | None:
         self.alive = False
-        self.world.awake.discard(self.driver)
         return 0
 
 

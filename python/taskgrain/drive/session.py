@@ -1,4 +1,7 @@
-"""The harness's side of one driver: started once, asked many times, parked between, never left behind."""
+"""The harness's side of one driver: started once, asked many times, parked between, never left behind.
+
+What disturbs a request is read while the driver is parked: its threads may spin, and would compete with that.
+"""
 
 from __future__ import annotations
 
@@ -381,15 +384,21 @@ class Session:
             return min(self.time_left(), begin + most_seconds - time.perf_counter())
 
         try:
+            watch = BusyWatch(self.launch.cores, self.pids()) if self.launch.cores else None
             self.resume()
             if self._hosts:
                 self._hosts.go_on(mark, nodes, len(self.launch.cores))
-            watch = BusyWatch(self.launch.cores, self.pids()) if self.launch.cores else None
             begin = time.perf_counter()
             self._send(request, timeout, time_left)
             line = self._wait(str(request["op"]), timeout, time_left)
             if line is None:
                 raise DriverError("crash", f"ended during {request['op']}")
+            others = self._hosts.busy(mark, nodes) if self._hosts else {}
+            self.park()
+            if watch:
+                self.busy = watch.end(self.pids())
+            if others:
+                self.busy = busiest([self.busy, *others.values()])
             answer = answers.parse(line)
             if answer["event"] == "error":
                 raise answers.error(answer, number)
@@ -397,10 +406,6 @@ class Session:
                 raise DriverError(
                     "protocol", f"answered {request['op']} with event {answer['event']!r}, not {event!r}"
                 )
-            if watch:
-                self.busy = watch.end(self.pids())
-            if self._hosts:
-                self.busy = busiest([self.busy, *self._hosts.busy(mark, nodes).values()])
             return answer
         except DriverError as error:
             self._fail(error)

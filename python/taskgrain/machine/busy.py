@@ -3,10 +3,12 @@ hypervisor took, how often a driver was interrupted, for how long a quota stoppe
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from taskgrain.machine import energy
 from taskgrain.machine.cgroups import throttled_seconds
@@ -15,6 +17,8 @@ from taskgrain.machine.processes import cpu_seconds
 BUSY_SHARE = 0.03
 """A repeat is disturbed if others took more than this share of the cores during its run, and it waited for
 them for more than this share of its time."""
+_RECENT = 0.005
+"""Seconds after which a reading is made anew: about what the harness takes between two requests."""
 _TICK = 1.0 / os.sysconf("SC_CLK_TCK")
 _STEAL = 7  # /proc/stat: user nice system idle iowait irq softirq steal
 _IDLE = (3, 4)
@@ -131,18 +135,25 @@ class BusyWatch:
     Two counters are read, as neither sees all: the CPU time of every other process in nanoseconds, which
     misses those of other containers and those that ended meanwhile; and the busy ticks of the cores, which
     miss what is shorter than some 10 ms. The larger one counts, and the steal time is added.
+
+    A reading takes a millisecond. One that ended just before, of another watch, serves to begin with: what
+    passed between counts too.
     """
+
+    _last: ClassVar[_Reading] = _Reading(-math.inf, {}, {})
 
     def __init__(self, cores: Collection[int], own: Iterable[int] = ()) -> None:
         self._cores = frozenset(cores)
         self._switches = sum(map(involuntary_switches, own))
-        self._start = self._read()
+        recent = time.perf_counter() - self._last.wall < _RECENT
+        self._start = self._last if recent else self._read()
 
-    @staticmethod
-    def _read() -> _Reading:
-        return _Reading(
+    @classmethod
+    def _read(cls) -> _Reading:
+        cls._last = _Reading(
             time.perf_counter(), _all_cpu_seconds(), cpu_ticks(), energy.read(), throttled_seconds()
         )
+        return cls._last
 
     def end(self, own: Collection[int]) -> Busy:
         """What has passed since; this process is no other."""

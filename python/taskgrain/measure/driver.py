@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from taskgrain.drive.answers import Peak, Ready, RunResult
@@ -51,19 +50,6 @@ class Driver(Protocol):
     ) -> RunResult: ...
     def peak(self, kernel: Mapping[str, object], seconds: float, isa: str) -> Peak: ...
     def log_tail(self) -> str: ...
-    def park(self) -> None: ...
     def quit(self) -> None: ...
     def close(self) -> None: ...
     def kill(self) -> int | None: ...
-
-
-@contextmanager
-def parked_after(driver: Driver) -> Iterator[None]:
-    """Parks a driver when it has answered, or failed to. Not after an interrupt: it is killed then, and
-    another host that does not answer would hold that up."""
-    try:
-        yield
-    except Exception:
-        driver.park()
-        raise
-    driver.park()

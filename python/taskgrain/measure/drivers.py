@@ -14,7 +14,7 @@ from taskgrain.drive.launch.local import fill
 from taskgrain.drive.system import REFERENCE
 from taskgrain.machine.restrictions import restrictions
 from taskgrain.measure.crew import Crew
-from taskgrain.measure.driver import Driver, DriverName, parked_after
+from taskgrain.measure.driver import Driver, DriverName
 from taskgrain.measure.plan import Plan
 from taskgrain.words import quantity
 from taskgrain.words.errors import TaskgrainError, UsageError
@@ -55,7 +55,6 @@ class Drivers:
             try:
                 with self._plan.timing.part("processes"):
                     self.ready[name] = driver.start()
-                    driver.park()
                 crew.join(driver)
             except BaseException as error:
                 driver.kill()
@@ -104,7 +103,6 @@ class Drivers:
         fresh.time_left = lambda: min(self._time_left(), begin + _SLOWER * cost - clock())
         try:
             self.ready[name] = fresh.start()
-            fresh.park()
             fresh.time_left = self._time_left
             leaves = crew.join(fresh)
         except (DriverError, OutOfTime) as error:
@@ -156,9 +154,7 @@ class Drivers:
         """
         while True:
             try:
-                driver = self.get(name)
-                with parked_after(driver):
-                    return ask(driver)
+                return ask(self.get(name))
             except DriverError as error:
                 if error.kind == "invalid":
                     raise UsageError(f"{name}: {error.message}") from None

@@ -13,7 +13,7 @@ from taskgrain.drive.answers import DriverError, OutOfTime, RunResult
 from taskgrain.drive.system import REFERENCE
 from taskgrain.machine.busy import Busy
 from taskgrain.measure.budget import Budget, least_seconds
-from taskgrain.measure.driver import Driver, parked_after
+from taskgrain.measure.driver import Driver
 from taskgrain.measure.drivers import Drivers
 from taskgrain.measure.ends import Ends
 from taskgrain.measure.experiments.experiment import Request
@@ -128,7 +128,7 @@ class Runs:
                     self._ends.begin(state)
                 if not state.runs and self._ends.cannot_reach(state):
                     return None
-                with self._plan.timing.part("requests"), parked_after(driver):
+                with self._plan.timing.part("requests"):
                     return self._line(state, request, driver)
             except DriverError as error:
                 if not self._drivers.may_restart(state.cell.name, error):

@@ -83,7 +83,6 @@ class ReferenceRuns:
         try:
             session = self._session(system)
             rates = session.peak(workload.reference(), _SECONDS, self._isa).rates
-            session.park()
             self.rates.append(rates)
         except DriverError as error:
             raise TaskgrainError(f"{name}: {error.message}") from None
@@ -102,7 +101,6 @@ class ReferenceRuns:
                 graph | {"kernel": kernel} for graph in workload.request(_LOOK_ITERATIONS, _LOOK_STEPS)
             ]
             found = session.run(graphs, repeats=1, isa=self._isa)
-            session.park()
             work = found.work / found.tasks / _LOOK_ITERATIONS
             cores = session.ready.cores if session.ready else 1
             best = max(self.peak(system, workload, cores) for _ in range(_LOOKS))
@@ -214,7 +212,6 @@ def _reference_rate(
     """Work per second and core of the kernel alone now, or why it is not known."""
     if not iterations or wanted.workload["kernel"] == EMPTY:
         return "tasks without work have none"
-    session.park()  # idle ranks and threads spin
     try:
         return reference.peak(system, wanted.workload, ready.cores)
     except TaskgrainError as error:

@@ -297,13 +297,13 @@ def test_a_supervisor_that_gets_no_core_is_waited_for(sessions: list[Session], t
 def test_a_parked_driver_takes_no_cpu_and_goes_on(sessions: list[Session], tmp_path: Path) -> None:
     session = started(sessions, "spinning", tmp_path)
     pids = session.pids()
-    session.park()
     wait_until(lambda: all(psutil.Process(pid).status() == psutil.STATUS_STOPPED for pid in pids))
     before = [cpu_seconds(pid) for pid in pids]
     time.sleep(0.3)
     assert [cpu_seconds(pid) for pid in pids] == before
     assert session.run([GRAPH], repeats=1).tasks == 8
-    assert not session.parked
+    assert session.parked
+    session.resume()
     wait_until(lambda: sum(map(cpu_seconds, pids)) > sum(before) + 0.05)
     for _ in range(20):
         session.park()
@@ -319,8 +319,8 @@ from taskgrain.drive.system import REFERENCE
 from taskgrain.drive.launch.launch import Launch
 session = Session("x", Launch((sys.executable, sys.argv[1], sys.argv[2]), {}, (int(sys.argv[4]),)))
 session.start()
-if sys.argv[3] == "parked":
-    session.park()
+if sys.argv[3] == "running":
+    session.resume()
 print(session._tree.process.pid, *session.pids(), flush=True)
 time.sleep(1000)
 """

@@ -149,3 +149,16 @@ def test_a_share_is_a_share_whatever_the_system_says(
     Readings(monkeypatch, busy._Reading(0.0, before, {0: [0] * 8}), busy._Reading(wall, after, {0: counters}))
     found = BusyWatch([0], [OWN]).end([OWN])
     assert 0.0 <= found.steal <= found.share <= 1.0
+
+
+def test_what_was_just_read_at_the_end_serves_to_begin_with(monkeypatch: pytest.MonkeyPatch) -> None:
+    now, readings = 0.0, list[float]()
+    monkeypatch.setattr(busy.time, "perf_counter", lambda: now)
+    monkeypatch.setattr(busy, "cpu_ticks", lambda: readings.append(now) or {})
+    monkeypatch.setattr(BusyWatch, "_last", busy._Reading(-1.0, {}, {}))
+    for begin, end in ((0.0, 1.0), (1.001, 2.0), (2.1, 3.0)):
+        now = begin
+        watch = BusyWatch([0])
+        now = end
+        watch.end([])
+    assert readings == [0.0, 1.0, 2.0, 2.1, 3.0]

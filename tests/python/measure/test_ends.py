@@ -47,7 +47,6 @@ def test_an_invalid_request_stops_everything(tmp_path: Path) -> None:
     world.faults = {("slow", "nearest"): "invalid"}
     with pytest.raises(UsageError, match="slow/nearest/width=4: cannot"):
         measure(tmp_path, world)
-    assert not world.awake
 
 
 def test_a_cell_line_says_what_is_measured_and_how_to_repeat_it(tmp_path: Path) -> None:

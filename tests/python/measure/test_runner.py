@@ -10,7 +10,6 @@ import pytest
 from killable_study import OVERHEADS, assert_nothing_twice, lines
 from simulated_world import FLOP, ITERATION, STUDY, Simulated, World, comparable, measure, result
 
-from taskgrain.drive.answers import DriverError
 from taskgrain.drive.system import REFERENCE, System
 from taskgrain.measure.driver import DriverName
 from taskgrain.measure.record import CellState
@@ -43,7 +42,7 @@ def test_finds_metg_of_every_cell(whole: Study) -> None:
     for state in states:
         assert result(state).floor == pytest.approx(OVERHEADS[state.cell.system], rel=0.05)
     assert_nothing_twice(folder)
-    assert world.started == {REFERENCE: 1, "fast": 1, "slow": 1} and not world.awake
+    assert world.started == {REFERENCE: 1, "fast": 1, "slow": 1}
 
 
 def test_every_cell_is_compared_with_the_best_of_its_workload(whole: Study) -> None:
@@ -177,18 +176,13 @@ def test_no_system_takes_more_than_its_share_of_the_budget(tmp_path: Path) -> No
 def test_an_interrupt_takes_no_time_and_asks_nothing_of_drivers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ask, park, run = Simulated.run, Simulated.park, Runner.run
+    ask, run = Simulated.run, Runner.run
 
     def interrupt(driver: Simulated, *words: Any, **named: Any) -> Any:
         if driver.world.runs == 60:
             driver.world.now += 100.0
             raise KeyboardInterrupt
         return ask(driver, *words, **named)
-
-    def parked(driver: Simulated) -> None:
-        if driver.world.now > 100.0:
-            raise DriverError("system", "host h2: no answer to stop within 30 s")  # as where hosts are frozen
-        park(driver)
 
     def interrupted(runner: Runner) -> list[CellState]:
         with pytest.raises(KeyboardInterrupt):
@@ -197,7 +191,6 @@ def test_an_interrupt_takes_no_time_and_asks_nothing_of_drivers(
         return []
 
     monkeypatch.setattr(Simulated, "run", interrupt)
-    monkeypatch.setattr(Simulated, "park", parked)
     monkeypatch.setattr(Runner, "run", interrupted)
     world = World()
     measure(tmp_path, world, Settings(cores=2, budget=1000.0))

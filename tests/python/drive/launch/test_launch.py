@@ -68,5 +68,4 @@ def test_patience_multiplies_how_long_an_answer_is_waited_for() -> None:
 def test_a_driver_is_parked_only_where_it_may_be(park: bool) -> None:
     with Session("it", launch(park=park)) as session:
         session.start()
-        session.park()
         assert session.parked == park
