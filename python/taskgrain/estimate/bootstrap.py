@@ -67,7 +67,8 @@ class BootstrapSample:
         if not known.size:
             return np.zeros(rounds)
         draws = np.clip(self.draws, *np.quantile(known, _ENDS))
-        counts = (self.picks[:, :, None] == np.arange(rounds)).sum(axis=1)
+        places = self.picks + rounds * np.arange(len(draws))[:, None]
+        counts = np.bincount(places.ravel(), minlength=draws.size * rounds).reshape(-1, rounds)
         return np.asarray(rounds * (counts - 1.0).T @ (draws - draws.mean()) / len(draws))
 
     @property

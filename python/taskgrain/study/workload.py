@@ -18,6 +18,8 @@ EMPTY = "empty"
 _SAME_PEAK = ("imbalance", "persistent")
 """Fields of a kernel that do not change how fast it runs alone on all cores."""
 
+_PLACES = {name: place for place, name in enumerate(WORKLOAD)}
+
 
 class Workload:
     """`graphs` copies of one graph, with a value for each field of `fields.WORKLOAD`. Immutable."""
@@ -36,7 +38,7 @@ class Workload:
         return dict(zip(WORKLOAD, self._values, strict=True))
 
     def __getitem__(self, name: str) -> Any:
-        return self._values[list(WORKLOAD).index(name)]
+        return self._values[_PLACES[name]]
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Workload) and self._values == other._values

@@ -62,7 +62,8 @@ def seen(workload: Workload, steps: int) -> Seen:
     widths = [last - first + 1 for first, last in (run.points(0, step) for step in range(run.steps()))]
     tasks, dependences = run.stats()["tasks"], run.stats()["dependences"]
     later = run_of(workload, steps + 1).stats()["dependences"]
-    narrow = sum(2 * one < workload.width for one in widths) / len(widths)
+    half = workload.width / 2
+    narrow = sum(one < half for one in widths) / len(widths)
     return Seen(narrow, tasks / len(widths), dependences / tasks, later / tasks)
 
 
