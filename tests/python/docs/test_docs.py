@@ -41,7 +41,7 @@ from markdown_blocks import Block, blocks, pages
 
 ROOT = Path(__file__).parents[3]
 PAGES = [page.relative_to(ROOT).as_posix() for page in pages(ROOT)]
-RINGS = {"docs/quick-start.md": "slow", "docs/tutorial.md": "deep", "docs/reference/report.md": "deep"}
+RINGS = {"docs/tutorial.md": "deep", "docs/reference/report.md": "deep"}
 """Which ring runs a page first, if it is not that of a submission."""
 MEASURED = max((ROOT / "docs" / "results").glob("*-default"))
 LANGUAGES = ("sh", "python", "toml", "json", "yaml", "c", "cpp", "cmake", "cells", "text")
