@@ -81,7 +81,7 @@ Engine::Engine(RuntimeOptions options)
     workers_.push_back(std::make_unique<Worker>(*this, static_cast<int>(k), static_cast<int>(number)));
     if (trace_) workers_[k]->trace_ = &trace_->lane(k);
   }
-  for (const auto* handler : {&rounds_, &overflow_batches_, &mailbox_requests_}) numbered_.add(**handler);
+  for (const auto* handler : {&rounds_, &calls_, &overflow_batches_, &mailbox_requests_}) numbered_.add(**handler);
   const auto others = by_distance(options_.cores);
   for (std::size_t k = 0; k < number; ++k)
     for (const int other : others[k]) workers_[k]->victims_.push_back(workers_[static_cast<std::size_t>(other)].get());

@@ -39,10 +39,10 @@ class Alone {
 
 }  // namespace
 
-/// A call on each worker, shared by the messages to the workers and the waiting thread. The waiting thread owns the
+/// A call on each worker, or on one, shared by the messages to the workers and the waiting thread. The waiting thread owns the
 /// function: if it gives up, `give_back` makes workers skip the call.
 struct Engine::Round {
-  Round(const std::function<void(int worker)>& lent, Engine& of) : call(&lent), engine(of), left(of.workers()) {}
+  Round(const std::function<void(int worker)>& lent, Engine& of, int number) : call(&lent), engine(of), left(number) {}
 
   void take_place(int worker) {
     const std::shared_lock lock(mutex);
@@ -60,7 +60,7 @@ struct Engine::Round {
 };
 
 /// Delivers these calls to the workers.
-class Engine::Rounds final : public MessageHandler {
+class Engine::Rounds : public MessageHandler {
  public:
   void deliver(Worker& here, const Payload& message) noexcept override {
     const std::unique_ptr<std::shared_ptr<Round>> round(message.as<std::shared_ptr<Round>*>());
@@ -70,7 +70,18 @@ class Engine::Rounds final : public MessageHandler {
   }
 };
 
+/// The same for calls that are tasks: they may take long, and receive messages meanwhile.
+class Engine::Calls final : public Rounds {
+ public:
+  void deliver(Worker& here, const Payload& message) noexcept override {
+    surely([&] { here.ready({number(), message}, {.bound = true}); });
+  }
+  void run(Worker& here, const Payload& call) noexcept override { Rounds::deliver(here, call); }
+  std::string describe(const Payload&) const override { return "fork_join"; }
+};
+
 std::unique_ptr<Handler> Engine::make_rounds() { return std::make_unique<Rounds>(); }
+std::unique_ptr<Handler> Engine::make_calls() { return std::make_unique<Calls>(); }
 
 void Engine::wait() {
   if (progress_ != nullptr) return wait_with_ranks();
@@ -296,14 +307,21 @@ void Engine::wait(const Event& event) {
   }
 }
 
-void Engine::on_workers(const std::function<void(int worker)>& call) {
-  const auto round = surely([&] { return std::make_shared<Round>(call, *this); });
+void Engine::on_workers(const std::function<void(int worker)>& call) { on_workers(call, 0, workers(), *rounds_); }
+
+void Engine::on_worker(int worker, const std::function<void(int worker)>& call) {
+  check_may_wait();
+  on_workers(call, worker, 1, *calls_);
+}
+
+void Engine::on_workers(const std::function<void(int worker)>& call, int first, int number, const Handler& by) {
+  const auto round = surely([&] { return std::make_shared<Round>(call, *this, number); });
   const auto all = [&] { return round->left.load(std::memory_order_acquire) == 0; };
   try {
-    for (auto& worker : workers_)
+    for (int k = first; k < first + number; ++k)
       surely([&] {
         auto mine = std::make_unique<std::shared_ptr<Round>>(round);
-        worker->inject({rounds_->number(), Payload::of(mine.get())});
+        worker(k).inject({by.number(), Payload::of(mine.get())});
         static_cast<void>(mine.release());  // the worker owns it
       });
     while (!all()) wait_until(all);

@@ -196,7 +196,7 @@ bool Worker::park(const Until& until, std::chrono::nanoseconds most) {
   // Worker 0 does not sleep if its last scan has stopped at another worker than `before`, which does not know that it
   // must wake worker 0.
   const auto found = [&] {
-    return has_messages() || any_stealable() || until() || busy() != before ||
+    return has_messages() || any_stealable() || any_branches() || until() || busy() != before ||
            (is_starved && engine_.main_taken_.load());
   };
   bool is_timed = false;
@@ -249,6 +249,7 @@ bool Worker::find_work(const Until& until) {
       publish_busy();
       return true;
     }
+    if (steal_branch()) return true;
     if (spins >= spins_before_steal_) {
       Worker* const found = victim();
       if (found != nullptr && steal(*found)) return true;

@@ -124,6 +124,8 @@ class Engine {
   void notify_others() noexcept;
   void join();
   void start();
+  /// Calls `call(worker)` as a task of that worker, and waits. \throws as on_workers
+  void on_worker(int worker, const std::function<void(int worker)>& call);
   /// Counts a thread outside while it uses the engine. What the thread sends may let another one destroy the engine, so
   /// the destructor waits until the count is 0, and the count is the last that such a thread touches.
   class ExternalThread {
@@ -162,9 +164,11 @@ class Engine {
   class MainWorkerGuard;
   struct Round;
   class Rounds;
+  class Calls;
 
   [[noreturn]] static void refuse_child();
   static std::unique_ptr<Handler> make_rounds();
+  static std::unique_ptr<Handler> make_calls();
   /// \throws UsageError  the calling thread may not wait
   void check_may_wait();
   void start_threads();
@@ -209,6 +213,8 @@ class Engine {
   [[noreturn]] void end_with_ranks();
   /// Calls `call(worker)` in the thread of each worker, between tasks, and waits. Not for workers.
   void on_workers(const std::function<void(int worker)>& call);
+  /// Of so many workers, by a handler that delivers such calls.
+  void on_workers(const std::function<void(int worker)>& call, int first, int number, const Handler& by);
   /// The tasks of these handlers that wait for ever. Called when nothing is left to do.
   struct Found {
     std::vector<StuckTask> tasks;
@@ -269,7 +275,7 @@ class Engine {
   std::atomic<int> starting_{0};                   // threads that have not said that they have started; by them
   std::atomic<bool> running_{false};               // all workers but worker 0 have threads; written by worker 0
   std::unique_ptr<Trace> trace_;
-  const std::unique_ptr<Handler> rounds_ = make_rounds();
+  const std::unique_ptr<Handler> rounds_ = make_rounds(), calls_ = make_calls();
   const std::unique_ptr<Handler> overflow_batches_ = Worker::make_overflow_batches(),
                                  mailbox_requests_ = Worker::make_mailbox_requests();
   Completion completion_;           // asked by worker 0

@@ -149,8 +149,8 @@ struct Entry {
 /// flow, which answers for it.
 class MessageHandler : public Handler {
  public:
-  void run(Worker&, const Payload&) noexcept final {}  // never
-  std::string describe(const Payload&) const final { return {}; }
+  void run(Worker&, const Payload&) noexcept override {}  // never, as a rule
+  std::string describe(const Payload&) const override { return {}; }
   bool idle() const noexcept final { return true; }
   bool done() const noexcept final { return true; }
   std::size_t waiting(int, std::vector<StuckTask>&, std::size_t) const final { return 0; }

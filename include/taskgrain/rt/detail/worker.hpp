@@ -16,6 +16,7 @@
 #include "taskgrain/rt/detail/pause.hpp"
 #include "taskgrain/rt/detail/ready_queue.hpp"
 #include "taskgrain/rt/detail/sleep.hpp"
+#include "taskgrain/rt/detail/split_deque.hpp"
 
 namespace taskgrain::rt::detail {
 
@@ -90,6 +91,21 @@ class alignas(apart) Worker {
   /// Publishes that it is busy, before it runs the function of another rank's message. Otherwise worker 0 could find
   /// the run ended while that function makes new tasks.
   void mark_busy() { publish_busy(); }
+  /// Puts a branch beside what runs here. Where there is no room it has no place, and runs in its join.
+  void fork(Branch& branch) noexcept {
+    if (branches_.push(branch) && branches_.must_share()) [[unlikely]]
+      share_branches();
+  }
+  /// Takes a branch back, and all that were forked after it. \returns whether it is still to run; else it has ended
+  bool unfork(Branch& branch) noexcept {
+    if (branches_.size() != branch.place_ + 1 || branches_.pop() == nullptr) [[unlikely]]
+      return unfork_slowly(branch);
+    if (branches_.must_share()) [[unlikely]]
+      share_branches();
+    return true;
+  }
+  /// Whether another worker has asked for branches.
+  bool wanted() const noexcept { return branches_.requested(); }
   /// The trace into which tasks are recorded; null without a trace.
   TraceLane* trace() const noexcept { return trace_; }
 
@@ -169,6 +185,17 @@ class alignas(apart) Worker {
   void publish_idle();
   void publish_busy();
 
+  // Forks (engine/fork_join.cpp).
+  void share_branches() noexcept;
+  bool unfork_slowly(Branch& branch) noexcept;
+  void run_stolen(Branch& branch, Worker& owner) noexcept;
+  /// Takes a branch of another worker and runs it. Asks those that have none.
+  bool steal_branch() noexcept;
+  /// Whether any worker has stealable branches. Asks all.
+  bool any_branches() noexcept;
+  /// Runs parts of a branch that was stolen until it has ended.
+  void await(Branch& branch) noexcept;
+
   static inline constinit thread_local Worker* current_ = nullptr;
 
   // Written by the thread of this worker; read by no other.
@@ -189,7 +216,7 @@ class alignas(apart) Worker {
   const Mailbox::Owner closed_;  // a mailbox without room, so that the first message to a worker takes the slow path
   TraceLane* trace_ = nullptr;
   std::vector<Worker*> victims_;  // nearest first
-  std::size_t next_victim_ = 0;
+  std::size_t next_victim_ = 0, next_branches_ = 0;
 
   Inbox inbox_;
   // [k]: the mailbox at worker k. It is `closed_` until worker k has made one and has stored its address here.
@@ -199,6 +226,7 @@ class alignas(apart) Worker {
   IdleState idle_state_;
   alignas(apart) Sleeper sleeper_;  // written by this worker and by who wakes it
   InjectionQueue injected_;
+  SplitDeque branches_;
 };
 
 }  // namespace taskgrain::rt::detail

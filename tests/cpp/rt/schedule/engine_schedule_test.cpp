@@ -1,4 +1,4 @@
-/// Threads that submit, wait, join and start at a time, under simulated schedules.
+/// Threads that submit, wait, fork, join and start at a time, under simulated schedules.
 
 #include <gtest/gtest.h>
 
@@ -95,6 +95,15 @@ RuntimeOptions options(Random& random) {
           .spin = spins[below(random, 4)]};
 }
 
+/// A tree of forks, whose joins come in one order or the other. \returns its leaves, 3^depth
+int leaves(int depth, bool backwards) {
+  if (depth == 0) return 1;
+  Fork one([=] { return leaves(depth - 1, !backwards); });
+  Fork two([=] { return leaves(depth - 1, backwards); });
+  const int own = leaves(depth - 1, backwards);
+  return own + (backwards ? two.join() + one.join() : one.join() + two.join());
+}
+
 /// What a thread outside does. \param mine  the chains that it has begun
 void act(Random& random, Runtime& runtime, Chains& chains, std::vector<int>& mine) {
   const auto check_mine = [&](const char* after) {  // of one flow, nothing is said of the other
@@ -103,7 +112,7 @@ void act(Random& random, Runtime& runtime, Chains& chains, std::vector<int>& min
   const auto begin = [&] {
     if (!chains.full()) mine.push_back(chains.begin());
   };
-  switch (below(random, 11)) {
+  switch (below(random, 13)) {
     case 0:
     case 1:
     case 2:
@@ -132,6 +141,13 @@ void act(Random& random, Runtime& runtime, Chains& chains, std::vector<int>& min
       if (mine.empty()) return;
       runtime.work_until([&] { return chains.done(mine.back()); });
       return chains.check_done(mine.back(), "work_until");
+    case 10:
+    case 11: {
+      const int depth = below(random, 4), expected[] = {1, 3, 9, 27};
+      const bool backwards = below(random, 2) == 0;
+      return check(fork_join(runtime, [&] { return leaves(depth, backwards); }) == expected[depth],
+                   "a fork has not run, or twice");
+    }
     default:
       runtime.wait();
       return check_mine("the wait for everything");

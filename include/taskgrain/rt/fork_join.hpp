@@ -1,0 +1,133 @@
+#pragma once
+
+/// Calls that may run beside the one that makes them, and are waited for: recursion in parallel.
+///
+///     int fib(int n) {
+///       if (n < 2) return n;
+///       rt::Fork left([=] { return fib(n - 1); });
+///       const int right = fib(n - 2);
+///       return left.join() + right;
+///     }
+///     rt::Runtime runtime;
+///     const int result = rt::fork_join(runtime, [] { return fib(30); });
+
+#include "taskgrain/rt/detail/cxx20.hpp"
+
+#include <concepts>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <type_traits>
+#include <utility>
+#include <variant>
+
+#include "taskgrain/rt/detail/engine.hpp"
+#include "taskgrain/rt/detail/split_deque.hpp"
+#include "taskgrain/rt/detail/worker.hpp"
+#include "taskgrain/rt/error.hpp"
+#include "taskgrain/rt/runtime.hpp"
+
+namespace taskgrain::rt {
+
+namespace detail {
+
+/// Below this address a fork is refused: its branches would overflow the stack of this thread. The highest while it is
+/// not known.
+inline constinit thread_local std::uintptr_t stack_end = UINTPTR_MAX;
+/// Finds out. \throws UsageError  the stack ends soon after the address
+void check_stack(std::uintptr_t address);
+
+struct Nothing {};
+
+}  // namespace detail
+
+/// A call that another worker may take while this one goes on. Who has not been taken runs in `join`, on the same stack
+/// as a plain call. A program with forks does what it does without them, where the calls touch nothing in common.
+///
+/// It needs a worker: make it in `fork_join`, or in a task of any face. It stays where it was made, and ends in the
+/// thread that made it. While `join` waits for what another worker has taken, the thread runs parts of that.
+///
+/// What the call throws, `join` throws. A fork that ends without `join`, because its scope was left by an exception, is
+/// dropped if nobody has begun it, and waited for otherwise; what it returns or throws then is lost.
+template <std::invocable Call>
+class [[nodiscard]] Fork final : detail::Branch {
+ public:
+  using Result = std::invoke_result_t<Call&>;
+  static_assert(!std::is_reference_v<Result>, "the call returns a reference: return a pointer");
+
+  /// \throws UsageError  no worker calls, or the stack is nearly used up
+  explicit Fork(Call call) : Branch(&run_stolen), call_(std::move(call)), worker_(detail::Worker::current()) {
+    const auto here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
+    if (here < detail::stack_end) [[unlikely]]
+      detail::check_stack(here);
+    if (worker_ == nullptr) [[unlikely]]
+      throw UsageError("a Fork needs a worker: make it in rt::fork_join, or in a task");
+    worker_->fork(*this);
+  }
+  Fork(const Fork&) = delete;
+  Fork& operator=(const Fork&) = delete;
+  ~Fork() {
+    if (worker_ != nullptr) [[unlikely]]
+      worker_->unfork(*this);
+  }
+
+  /// What the call returns.
+  /// \throws what it throws; UsageError  it was joined before, or another thread made the fork
+  Result join() {
+    detail::Worker* const worker = std::exchange(worker_, nullptr);
+    if (worker == nullptr || worker != detail::Worker::current()) [[unlikely]]
+      refuse(worker);
+    if (worker->unfork(*this)) return std::invoke(call_);
+    if (std::exception_ptr* const thrown = std::get_if<std::exception_ptr>(&result_))
+      std::rethrow_exception(std::exchange(*thrown, nullptr));
+    if constexpr (!std::is_void_v<Result>) return std::get<1>(std::move(result_));
+  }
+
+ private:
+  using Kept = std::conditional_t<std::is_void_v<Result>, detail::Nothing, Result>;
+
+  static void run_stolen(Branch& branch) noexcept {
+    auto& fork = static_cast<Fork&>(branch);
+    try {
+      if constexpr (std::is_void_v<Result>)
+        std::invoke(fork.call_);
+      else
+        fork.result_.template emplace<1>(std::invoke(fork.call_));
+    } catch (...) {
+      fork.result_.template emplace<2>(std::current_exception());
+    }
+  }
+  [[noreturn, gnu::noinline]] void refuse(detail::Worker* worker) {
+    worker_ = worker;
+    throw UsageError(worker == nullptr ? "a Fork is joined once" : "a Fork is joined by the thread that made it");
+  }
+
+  [[no_unique_address]] Call call_;
+  detail::Worker* worker_;  // null once it is joined
+  std::variant<std::monostate, Kept, std::exception_ptr> result_;
+};
+
+/// Calls something on a worker, which may fork there, and waits. In a task of this runtime it is a plain call.
+/// \returns what the call returns \throws what it throws, and as Runtime::wait
+template <std::invocable Call>
+auto fork_join(Runtime& runtime, Call&& call) {
+  using Result = std::invoke_result_t<Call&>;
+  detail::Engine& engine = detail::engine_of(runtime);
+  if (engine.here() != nullptr) return std::invoke(call);
+  std::variant<std::monostate, std::conditional_t<std::is_void_v<Result>, detail::Nothing, Result>, std::exception_ptr>
+      result;
+  engine.on_worker(0, [&](int) {
+    try {
+      if constexpr (std::is_void_v<Result>)
+        std::invoke(call);
+      else
+        result.template emplace<1>(std::invoke(call));
+    } catch (...) {
+      result.template emplace<2>(std::current_exception());
+    }
+  });
+  if (result.index() == 2) std::rethrow_exception(std::get<2>(result));
+  if constexpr (!std::is_void_v<Result>) return std::get<1>(std::move(result));
+}
+
+}  // namespace taskgrain::rt

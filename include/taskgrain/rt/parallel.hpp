@@ -1,0 +1,206 @@
+#pragma once
+
+/// Loops over ranges, on forks: for, reduce, scan, sort. They are plain calls in a task of the runtime, and may nest.
+///
+///     rt::Runtime runtime;
+///     rt::parallel_for(runtime, std::views::iota(0, n), [&](int i) { c[i] = a[i] + b[i]; });
+///     const double sum = rt::parallel_reduce(runtime, c, 0.0, std::plus<>());
+
+#include "taskgrain/rt/detail/cxx20.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <iterator>
+#include <ranges>
+#include <utility>
+#include <vector>
+
+#include "taskgrain/rt/error.hpp"
+#include "taskgrain/rt/fork_join.hpp"
+#include "taskgrain/rt/runtime.hpp"
+
+namespace taskgrain::rt {
+
+/// How a range is divided.
+struct Grain {
+  /// Elements that stay together; 1 or more.
+  std::size_t least = 1;
+  /// Into blocks of `least`, and always the same ones, whatever the number of workers and whoever is idle: then a
+  /// reduction has the same result each time, also where the order of operations tells, as for floating point. Else a
+  /// range is divided while others have nothing to do, and not when all are busy.
+  bool fixed = false;
+};
+
+namespace detail {
+
+/// Runs `part(first, last)` over pieces of a range, those to the right by copies of the empty part, which are joined to
+/// it from the left.
+template <typename Part>
+void divide_fixed(std::size_t first, std::size_t last, std::size_t least, const Part& empty, Part& part) {
+  if (last - first <= least) return part(first, last);
+  const std::size_t middle = first + ((last - first + least - 1) / least + 1) / 2 * least;
+  Fork right([&] {
+    Part of_right = empty;
+    divide_fixed(middle, last, least, empty, of_right);
+    return of_right;
+  });
+  divide_fixed(first, middle, least, empty, part);
+  part.join(right.join());
+}
+
+/// The same; it goes on by itself, and halves what is left when another worker asks (Tzannes, Caragea, Barua and
+/// Vishkin, Lazy binary-splitting, PPoPP 2010). It looks for that each few microseconds.
+template <typename Part>
+void divide_lazily(std::size_t first, std::size_t last, std::size_t least, const Part& empty, Part& part) {
+  using Clock = std::chrono::steady_clock;
+  constexpr auto short_time = std::chrono::microseconds(2), long_time = std::chrono::microseconds(8);
+  const Worker& here = *Worker::current();
+  auto before = Clock::now();
+  for (std::size_t chunk = least; first < last;) {
+    if (last - first >= 2 * least && last - first > 1 && here.wanted()) {
+      const std::size_t middle = first + (last - first) / 2;
+      Fork right([&] {
+        Part of_right = empty;
+        divide_lazily(middle, last, least, empty, of_right);
+        return of_right;
+      });
+      divide_lazily(first, middle, least, empty, part);
+      return part.join(right.join());
+    }
+    const std::size_t end = last - first < 2 * chunk ? last : first + chunk;
+    part(first, end);
+    first = end;
+    const auto now = Clock::now();
+    if (now - before < short_time)
+      chunk *= 2;
+    else if (now - before > long_time)
+      chunk = std::max(chunk / 2, least);
+    before = now;
+  }
+}
+
+template <typename Part>
+void divide(Runtime& runtime, std::size_t number, Grain grain, const Part& empty, Part& part) {
+  if (grain.least == 0) throw UsageError("grain.least is 0, allowed are 1 and more");
+  if (number == 0) return;
+  fork_join(runtime, [&] {
+    grain.fixed ? divide_fixed(0, number, grain.least, empty, part)
+                : divide_lazily(0, number, grain.least, empty, part);
+  });
+}
+
+}  // namespace detail
+
+/// Calls `body(element)` for each element of a range with random access, in any order and on any worker.
+/// \throws what a body throws, of several the first from the left that is known; the calls that have not begun may be
+///   dropped. UsageError  grain.least is 0, or as Runtime::wait
+template <std::ranges::random_access_range Range, typename Body>
+void parallel_for(Runtime& runtime, Range&& range, const Body& body, Grain grain = {}) {
+  struct Part {
+    std::ranges::iterator_t<Range> begin;
+    const Body* body;
+
+    void operator()(std::size_t first, std::size_t last) const {
+      using Difference = std::ranges::range_difference_t<Range>;
+      for (auto at = begin + static_cast<Difference>(first); first < last; ++first, ++at) std::invoke(*body, *at);
+    }
+    void join(const Part&) const noexcept {}
+  };
+  Part part{std::ranges::begin(range), &body};
+  detail::divide(runtime, std::ranges::size(range), grain, part, part);
+}
+
+/// `identity ∘ transform(first) ∘ transform(second) ∘ …`, where `a ∘ b` is `combine(a, b)`: any grouping, in this order.
+/// \param combine  associative, but for rounding; `combine(identity, a)` is a
+/// \throws as parallel_for
+template <std::ranges::random_access_range Range, std::copyable Value, typename Combine,
+          typename Transform = std::identity>
+Value parallel_reduce(Runtime& runtime, Range&& range, Value identity, const Combine& combine,
+                      const Transform& transform = {}, Grain grain = {}) {
+  struct Part {
+    std::ranges::iterator_t<Range> begin;
+    const Combine* combine;
+    const Transform* transform;
+    Value value;
+
+    void operator()(std::size_t first, std::size_t last) {
+      using Difference = std::ranges::range_difference_t<Range>;
+      Value sum = std::move(value);  // a local, so that the loop keeps it in a register
+      for (auto at = begin + static_cast<Difference>(first); first < last; ++first, ++at)
+        sum = std::invoke(*combine, std::move(sum), std::invoke(*transform, *at));
+      value = std::move(sum);
+    }
+    void join(Part right) { value = std::invoke(*combine, std::move(value), std::move(right.value)); }
+  };
+  const Part empty{std::ranges::begin(range), &combine, &transform, std::move(identity)};
+  Part part = empty;
+  detail::divide(runtime, std::ranges::size(range), grain, empty, part);
+  return std::move(part.value);
+}
+
+/// Writes `combine(…combine(combine(identity, first), second)…, k-th)` to the k-th place of `out`, for each k: the
+/// prefix sums. It reads the range twice. `out` may be its begin.
+/// \param combine, identity  as of parallel_reduce
+/// \throws as parallel_for
+template <std::ranges::random_access_range Range, std::random_access_iterator Out, std::copyable Value,
+          typename Combine = std::plus<>>
+void parallel_scan(Runtime& runtime, Range&& range, Out out, Value identity, const Combine& combine = {}) {
+  const std::size_t number = std::ranges::size(range);
+  const std::size_t blocks = std::min(number, 4 * static_cast<std::size_t>(runtime.workers()));
+  const auto begin = std::ranges::begin(range);
+  const auto place = [&](std::size_t block) { return static_cast<std::ptrdiff_t>(block * number / blocks); };
+  std::vector<Value> sums(blocks + 1, identity);
+  parallel_for(runtime, std::views::iota(std::size_t{0}, blocks), [&](std::size_t block) {
+    for (auto k = place(block); k < place(block + 1); ++k)
+      sums[block + 1] = std::invoke(combine, std::move(sums[block + 1]), begin[k]);
+  });
+  for (std::size_t block = 1; block <= blocks; ++block)
+    sums[block] = std::invoke(combine, sums[block - 1], sums[block]);
+  parallel_for(runtime, std::views::iota(std::size_t{0}, blocks), [&](std::size_t block) {
+    Value sum = sums[block];
+    for (auto k = place(block); k < place(block + 1); ++k)
+      out[k] = sum = std::invoke(combine, std::move(sum), begin[k]);
+  });
+}
+
+namespace detail {
+
+/// Quicksort whose halves are forks. Where it divides badly, or little is left, the library sorts.
+template <typename Iterator, typename Less>
+void sort_by_forks(Iterator begin, Iterator end, const Less& less, int depth) {
+  constexpr std::ptrdiff_t small = 4096;
+  if (end - begin <= small || depth == 0) return std::sort(begin, end, less);
+  // The median of three pseudo-medians would be better for some orders; nine values do for the rest.
+  const auto median = [&](Iterator a, Iterator b, Iterator c) {
+    return less(*a, *b) ? (less(*b, *c) ? b : less(*a, *c) ? c : a) : (less(*a, *c) ? a : less(*b, *c) ? c : b);
+  };
+  const auto of_three = [&](std::ptrdiff_t at) {
+    const auto step = (end - begin) / 16;
+    return median(begin + at * step, begin + (at + 1) * step, begin + (at + 2) * step);
+  };
+  std::iter_swap(begin, median(of_three(1), of_three(6), of_three(11)));
+  const auto lower = std::partition(begin + 1, end, [&](const auto& one) { return less(one, *begin); });
+  std::iter_swap(begin, lower - 1);  // the pivot, to its place
+  const auto upper = std::partition(lower, end, [&](const auto& one) { return !less(*(lower - 1), one); });
+  Fork right([&] { sort_by_forks(upper, end, less, depth - 1); });
+  sort_by_forks(begin, lower - 1, less, depth - 1);
+  right.join();
+}
+
+}  // namespace detail
+
+/// Sorts a range in place; equal elements may change their order.
+/// \throws as parallel_for; what `less` throws leaves the elements in any order, as does what a move throws
+template <std::ranges::random_access_range Range, typename Less = std::less<>>
+void parallel_sort(Runtime& runtime, Range&& range, const Less& less = {}) {
+  fork_join(runtime, [&] {
+    const auto number = static_cast<std::size_t>(std::ranges::size(range));
+    detail::sort_by_forks(std::ranges::begin(range), std::ranges::end(range), less,
+                          2 * static_cast<int>(std::bit_width(number)));
+  });
+}
+
+}  // namespace taskgrain::rt
