@@ -161,6 +161,31 @@ def overhead(o: Namespace) -> list[Table]:
     ]
 
 
+def forks(o: Namespace) -> list[Table]:
+    """Recursions whose calls do next to nothing, and loops, on one thread and on all."""
+    problems = {"fib": o.fib[0], "queens": o.queens[0], "tree": o.tree[0], "sort": o.sort[0]}
+
+    def table(name: str, title: str, across: str, places: Iterable[tuple[float, dict[str, object]]]) -> Table:
+        found = list(places)
+        entries = [
+            one
+            for threads in dict.fromkeys([1, o.cores])
+            for x, flags in found
+            for one in rows(o, [(counted(threads, "thread"), x, Shape(1, threads), flags)], o.systems)
+        ]
+        return Table(name, title, across, entries)
+
+    return [
+        *(
+            table(one, f"forks: {one} of {size:g}", "size", [(size, {"problem": one, "size": round(size)})])
+            for one, size in problems.items()
+        ),
+        table("loop", f"forks: a loop over {o.elements[0]:g} elements, by their time", "µs", [
+            (spin, {"problem": "loop", "size": round(o.elements[0]), "spin": spin}) for spin in o.spins
+        ]),
+    ]  # fmt: skip
+
+
 def producer(o: Namespace) -> list[Table]:
     """A thread makes many tasks that need nothing, and two threads run them. `ideal` knows no runtime."""
     words = {n: (str(n), str(o.tasks[0])) for n in o.turns}
@@ -284,6 +309,18 @@ SUITES = {
         },
         overhead, "efficiency",
         {"spins": Flag("1,10,100", numbers(0, 10**6)), "dependences": Flag("1,4,16", whole(1, GRID_ROWS))},
+    ),
+    "forks": Suite(
+        {
+            "taskgrain": "{build}/apps/forks-taskgrain",
+            "oneTBB": "{build}/apps/forks-tbb",
+            "OpenMP": f"{BOUND}apps/forks-openmp",
+            "serial": "{build}/apps/forks-serial",
+        },
+        forks, "result",
+        {"fib": Flag("27", whole(1, 45)), "queens": Flag("10", whole(1, 16)),
+         "tree": Flag("1e6", numbers(1, 10**9)), "sort": Flag("2e6", numbers(1, 10**9)),
+         "elements": Flag("10000", numbers(1, 10**9)), "spins": Flag("0,2", numbers(0, 10**6))},
     ),
     "stencil": of_steps("stencil", 2, "32,64,128,256,512,1024", (5, 30000), lambda o: 2 * o.cores, "1e8"),
     "aero": of_steps("aero", 3, "4,8,16,32", (4, 128), lambda o: o.cores, "4e5"),
