@@ -127,8 +127,8 @@ bool Engine::in_task() const noexcept {
 void Engine::check_no_task() const {
   if (here() == nullptr) return;
   throw UsageError(
-      "a task cannot wait for the runtime that runs it: make what comes after its children a task of its own, which "
-      "these fulfill (docs/rt/tutorial.md, Divide and conquer)");
+      "a task cannot wait for the runtime that runs it: fork what it waits for (docs/rt/fork-join.md), or make what "
+      "comes after its children a task of its own, which these fulfill (docs/rt/tutorial.md, Divide and conquer)");
 }
 
 void Engine::refuse_child() {

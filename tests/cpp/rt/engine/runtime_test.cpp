@@ -102,9 +102,9 @@ TEST(Runtime, DoesNotWaitForItselfInATask) {
   flow.indegree([](int) { return 0; }).worker([](int k) { return k; }).run([&](int) { runtime.wait(); });
   for (const int k : {0, 1}) {
     flow.fulfill(k);
-    EXPECT_THAT([&] { runtime.wait(); },
-                ThrowsMessage<TaskFailed>(
-                    HasSubstr("cannot wait for the runtime that runs it: make what comes after its children a task")));
+    EXPECT_THAT(
+        [&] { runtime.wait(); },
+        ThrowsMessage<TaskFailed>(HasSubstr("cannot wait for the runtime that runs it: fork what it waits for")));
   }
 }
 
