@@ -61,9 +61,12 @@ class Dask(ProcessSystem):
                 future.result()  # raises
 
     def close(self) -> None:
-        self._client.close()
+        # On a busy machine either may give up. Whoever started this ends what is left.
+        with contextlib.suppress(TimeoutError):
+            self._client.close()
         super().close()
-        self._cluster.close()
+        with contextlib.suppress(TimeoutError):
+            self._cluster.close()
 
 
 if __name__ == "__main__":
