@@ -94,16 +94,15 @@ def _print_rows(rows: dict[str, str]) -> None:
 
 def _summary(graph: GraphOptions, as_json: bool) -> None:
     """What the shape of the graph allows, with as many steps as the shortest run of a METG, unless given."""
-    from taskgrain.measure.experiments.experiment import CellSettings
-    from taskgrain.measure.steps import with_steps
     from taskgrain.study.shape import best_efficiency, bound_of, shape_of
+    from taskgrain.study.steps import Steps, with_steps
     from taskgrain.words import quantity
 
     given, workload = graph.count("steps", 0), graph.workload
     cores = workload.cores_of_all(len(graph.cores))
     try:
-        asked = with_steps(CellSettings(steps=given or None), workload)
-        steps = asked.steps or asked.min_steps
+        asked = with_steps(Steps(steps=given or None), workload)
+        steps = asked.least
         _refuse_too_many(workload.tasks(steps))
         shape, bound = shape_of(workload), bound_of(workload, steps, cores)
         best = best_efficiency(workload, steps, cores, longer=not asked.steps)

@@ -22,14 +22,14 @@ from taskgrain.estimate.efficiency import CurvePoint
 from taskgrain.estimate.ratio import ratio
 from taskgrain.estimate.sample import Sample
 from taskgrain.estimate.table import FEW_ROUNDS
-from taskgrain.measure.experiments.experiment import CellSettings, Experiment, Phase, Request
+from taskgrain.measure.experiments.experiment import Experiment, Phase, Request
 from taskgrain.measure.experiments.fixed_granularity import FixedGranularity
-from taskgrain.measure.steps import with_steps
 from taskgrain.results.curves import Curve
 from taskgrain.results.ranking import MARGIN
 from taskgrain.study.field import flag
 from taskgrain.study.settings import Settings
 from taskgrain.study.shape import best_efficiency
+from taskgrain.study.steps import Steps, with_steps
 from taskgrain.study.study import Study
 from taskgrain.study.workload import Workload
 from taskgrain.words import numbers
@@ -93,8 +93,8 @@ class Question:
     @property
     def _least_steps(self) -> tuple[int, bool]:
         """The fewest steps of a run, and whether all runs have these."""
-        asked = with_steps(CellSettings(steps=self.steps or None), self.workload)
-        return asked.steps or asked.min_steps, asked.steps is not None
+        asked = with_steps(Steps(steps=self.steps or None), self.workload)
+        return asked.least, asked.steps is not None
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,9 @@ from taskgrain.measure.driver import Driver, DriverName
 from taskgrain.measure.experiments.experiment import CellSettings, Experiment
 from taskgrain.measure.progress import Reporter
 from taskgrain.measure.record import CellState
-from taskgrain.measure.steps import with_steps
 from taskgrain.measure.timing import Timing
 from taskgrain.study.settings import Settings
+from taskgrain.study.steps import with_steps
 from taskgrain.study.workload import Cell, Workload
 
 _FEW_TASKS, _MOST_TASKS = 2**12, 2**20

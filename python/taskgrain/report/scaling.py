@@ -11,10 +11,9 @@ from statistics import fmean, stdev
 from typing import Any, Literal
 
 from taskgrain.estimate.limit import Meeting, ideal, meeting
-from taskgrain.measure.experiments.experiment import Kept
-from taskgrain.measure.experiments.table import EXPERIMENTS
 from taskgrain.report.data import Cell, Results
 from taskgrain.report.sweeps import NUMBERS, Sweep, sweeps
+from taskgrain.study.settings import KEEPS, Kept
 from taskgrain.words import quantity
 from taskgrain.words.interval import Interval
 from taskgrain.words.table import Table
@@ -146,15 +145,15 @@ def left_out(results: Results) -> list[str]:
 def measured(results: Results) -> list[Scaling]:
     """All of a folder, also those that have no size on several numbers of cores or nodes."""
     kind = str(results.settings.get("experiment"))
-    made = EXPERIMENTS.get(kind)
-    if not made or not made.KEEPS:
+    keeps = KEEPS.get(kind)
+    if not keeps:
         return []
     return [
         one
         for sweep in sweeps(results)
-        if sweep.field in NUMBERS and (made.KEEPS == "step" or _keeps_each(sweep, results))
+        if sweep.field in NUMBERS and (keeps == "step" or _keeps_each(sweep, results))
         for system in results.systems
-        if (one := _scaling(kind, made.KEEPS, system, sweep, results)).cells
+        if (one := _scaling(kind, keeps, system, sweep, results)).cells
     ]
 
 

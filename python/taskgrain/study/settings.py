@@ -5,12 +5,15 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from taskgrain.study.field import Field, Type
 from taskgrain.words import numbers
 from taskgrain.words.errors import InputError, UsageError
 
+Kept = Literal["task", "step"]
+KEEPS: dict[str, Kept] = {"weak": "task", "strong": "step"}
+"""What keeps its work where cores are added, for the experiments that compare numbers of cores."""
 Named = Callable[[str], str]
 """Makes of a field what a bad value of it is reported as: `--radix`, `s.toml:3:9: workloads[0].radix`."""
 

@@ -21,13 +21,11 @@ from taskgrain.estimate.metg import Metg
 from taskgrain.estimate.reference import peak_beside
 from taskgrain.estimate.sample import Sample
 from taskgrain.study.settings import Settings
+from taskgrain.study.steps import Steps
 from taskgrain.study.study import Study
 from taskgrain.words.errors import UsageError
-from taskgrain.words.warnings import Notice
 
 Phase = Literal["bracket", "measure", "start", "longer", "floor", "sweep"]
-Kept = Literal["task", "step"]
-"""A task keeps its work in weak scaling where cores are added, a whole step in strong scaling."""
 
 
 @dataclass(frozen=True)
@@ -50,8 +48,8 @@ class Request:
         return self.phase, self.round, self.iterations, self.steps
 
 
-@dataclass(frozen=True)
-class CellSettings:
+@dataclass(frozen=True, kw_only=True)
+class CellSettings(Steps):
     """The settings of a search. Times in seconds."""
 
     threshold: float = Settings.threshold
@@ -63,18 +61,11 @@ class CellSettings:
     first_iterations: int = Settings.first_iterations
     task_seconds: tuple[float, ...] = ()  # that the work of a task shall take, of fixed granularity
     points: int = 0  # of a step of all graphs; 0: as many as its tasks
-    run_seconds: float = 0.004  # how long one repeat at the crossing lasts
-    steps: int | None = None  # of every run, if the user or the graph says so; else by run_seconds
-    min_steps: int = 50  # a multiple of the period
-    least_short: int = 4  # steps of a run that tells start and end, a multiple of the period, too
-    period: int = 1  # of the graph
-    max_steps: int = 1_000_000
-    max_tasks: int = 2**26  # of one run
+    run_seconds: float = 0.004  # how long one repeat at the crossing lasts, if its steps are not given
     max_task_seconds: float = 1.0  # coarser tasks are not tried
     resamples: int = 1000
     search_resamples: int = 200  # while it goes on, where the interval only has to say when it may end
     seed: int = 0
-    notices: tuple[Notice, ...] = ()  # what is to be said of the steps
 
     def __post_init__(self) -> None:
         if not 0.0 < self.threshold < 1.0:
@@ -97,8 +88,7 @@ class CellSettings:
 
     def first_request(self, number: int = 0) -> Request:
         """The run that only finds out how long a run takes: on a slow system even this may be seconds."""
-        steps = self.steps or self.min_steps
-        return Request("bracket", number, self.first_iterations, steps, 1, min(self.warmup, 1))
+        return Request("bracket", number, self.first_iterations, self.least, 1, min(self.warmup, 1))
 
     def slow(self, run_seconds: float) -> bool:
         """Tells whether a run lasts so much longer than wished that it is not repeated."""
@@ -129,8 +119,6 @@ class Experiment(ABC):
     """The same where all have as many steps, in runs at the crossing."""
     NEEDS_THRESHOLD: ClassVar[bool] = False
     """Nothing else is of use where the threshold cannot be reached."""
-    KEEPS: ClassVar[Kept | None] = None
-    """The thing that keeps its work on more cores, if the experiment compares numbers of cores."""
 
     def __init__(self, settings: CellSettings) -> None:
         self.settings = settings

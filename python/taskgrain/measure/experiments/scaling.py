@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from taskgrain.measure.experiments.sweep import SIZES, Sweep
+from taskgrain.study.settings import KEEPS
 from taskgrain.study.study import Study
 from taskgrain.study.workload import Workload
 from taskgrain.words.errors import UsageError
@@ -34,7 +35,7 @@ class Scaling(Sweep):
                     f"{place}: {kind} scaling compares numbers of cores; give a list, such as [1, 2], or one "
                     "of nodes"
                 )
-            if cls.KEEPS == "task" and "task" not in kept:
+            if KEEPS[kind] == "task" and "task" not in kept:
                 place = named("tasks_per_core")
                 raise UsageError(
                     f"{place}: {kind} scaling keeps the tasks of each core; give this, not a width"
@@ -44,13 +45,9 @@ class Scaling(Sweep):
 class Weak(Scaling):
     """Measures the same sizes of tasks, powers of two, on each number of cores: each core keeps its work."""
 
-    KEEPS = "task"
-
 
 class Strong(Scaling):
     """Measures sizes with which a step has the same work, a power of two, on each number of cores."""
-
-    KEEPS = "step"
 
     def _first_sizes(self, crossing: float, found: bool) -> tuple[int, ...]:
         tasks = self.settings.points or self._bracket.top.tasks_per_step

@@ -7,13 +7,13 @@ every run has the same steps. All of this is decided by the workload, before any
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import TypeVar
 
-from taskgrain.measure.experiments.experiment import CellSettings
 from taskgrain.study.shape import Shape, shape_of
 from taskgrain.study.workload import Workload
 from taskgrain.words.errors import InputError
-from taskgrain.words.warnings import notice
+from taskgrain.words.warnings import Notice, notice
 
 RAMPS = 50
 """A run has at least so many times the steps of the ramp: two runs then agree within 2 %."""
@@ -26,7 +26,28 @@ WHOLE, WHOLE_RAMPS = 1000, 8
 """Steps of a graph whose shape depends on them: those of Task Bench, and at least so many ramps."""
 
 
-def with_steps(settings: CellSettings, workload: Workload) -> CellSettings:
+@dataclass(frozen=True, kw_only=True)
+class Steps:
+    """The steps that runs may have."""
+
+    steps: int | None = None  # of every run, if the user or the graph says so
+    min_steps: int = 50  # a multiple of the period
+    least_short: int = 4  # steps of a run that tells start and end, a multiple of the period, too
+    period: int = 1  # of the graph
+    max_steps: int = 1_000_000
+    max_tasks: int = 2**26  # of one run
+    notices: tuple[Notice, ...] = ()  # what is to be said of the steps
+
+    @property
+    def least(self) -> int:
+        """Those of the shortest run."""
+        return self.steps or self.min_steps
+
+
+S = TypeVar("S", bound=Steps)
+
+
+def with_steps(settings: S, workload: Workload) -> S:
     """The settings with the steps that runs of the workload may have. Those that the user gives stay.
 
     Raises `InvalidSpec` or `Unsupported` for graphs that the core refuses, and `InputError` for widths of
@@ -48,7 +69,7 @@ def with_steps(settings: CellSettings, workload: Workload) -> CellSettings:
     return replace(settings, min_steps=least, least_short=short, period=shape.period)
 
 
-def _fixed(settings: CellSettings, workload: Workload, wished: int, most: int, shape: Shape) -> CellSettings:
+def _fixed(settings: S, workload: Workload, wished: int, most: int, shape: Shape) -> S:
     """Every run has the wished steps, or as many as may be. Raises `InputError` where these hold little but
     the ramp: that would be another graph than the one that was asked for."""
     steps = wished if shape.steps else min(wished, most)

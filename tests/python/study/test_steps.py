@@ -20,8 +20,8 @@ from taskgrain.measure.advise import until_known
 from taskgrain.measure.experiments.experiment import CellSettings, Experiment, Request
 from taskgrain.measure.experiments.table import EXPERIMENTS
 from taskgrain.measure.plan import cell_settings
-from taskgrain.measure.steps import with_steps
 from taskgrain.study.settings import Settings
+from taskgrain.study.steps import with_steps
 from taskgrain.study.workload import Workload
 from taskgrain.words.errors import InputError
 
