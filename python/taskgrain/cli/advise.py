@@ -237,6 +237,7 @@ def _measured(
     """The answers for systems that are measured now, and why it was interrupted, if it was."""
     from taskgrain.measure import advise as advice
     from taskgrain.measure import call
+    from taskgrain.measure.until_known import study, until_known
     from taskgrain.results import curves
     from taskgrain.study.settings import take_settings
     from taskgrain.words.quantity import counted
@@ -262,16 +263,16 @@ def _measured(
         )
         problems |= {one.name: f"{short}; raise --budget, or choose by --system" for one in able[fit:]}
         able = able[:fit]
-        study = advice.study(question, [one.name for one in able], take_settings(table, "--{}".format))
+        asked = study(question, [one.name for one in able], take_settings(table, "--{}".format))
         measured = call.measure(
-            study,
+            asked,
             able,
             graph.cores,
             folder,
             retry=False,
             quiet=quiet,
             kept=kept,
-            experiment=advice.until_known(question.work),
+            experiment=until_known(question.work),
         )
         interrupted = measured.interrupted
         found = curves.read(folder, interrupted=bool(interrupted))

@@ -8,13 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from simulated_system import Noise, SimulatedSystem, constant, drive
 
 from taskgrain.estimate.sample import Sample
 from taskgrain.measure import advise
-from taskgrain.measure.experiments.experiment import CellSettings
 from taskgrain.results.curves import Curve
-from taskgrain.study.settings import Settings
 from taskgrain.study.workload import Workload
 from taskgrain.words.interval import Interval
 
@@ -60,7 +57,7 @@ def test_the_newest_curve_of_the_same_workload_and_cores_counts() -> None:
     assert advise.differences(fewer, QUESTION) == ["1 core"]
 
 
-def test_what_is_missing_is_measured_at_the_task_time_and_around_it() -> None:
+def test_what_was_not_measured_or_in_one_run_only_is_missing() -> None:
     answers = {
         "mpi": advise.answer(QUESTION, "mpi", curve()),
         "tbb": advise.answer(QUESTION, "tbb", None),
@@ -71,13 +68,6 @@ def test_what_is_missing_is_measured_at_the_task_time_and_around_it() -> None:
     assert advise.missing({"mpi": advise.answer(QUESTION, "mpi", once)}) == ["mpi"], (
         "one run is an answer to mend"
     )
-    assert advise.task_times(20e-6) == pytest.approx([2.5e-6, 5e-6, 10e-6, 20e-6, 40e-6, 80e-6])
-    assert max(advise.task_times(100e-6)) == 200e-6
-    assert max(advise.task_times(1e-3)) == 1e-3
-    study = advise.study(QUESTION, ["tbb"], Settings(budget=9.0, steps=50, isa="portable"))
-    assert (study.systems, study.workloads) == (("tbb",), (WORKLOAD,))
-    assert study.settings.task_seconds == pytest.approx(advise.task_times(20e-6))
-    assert (study.settings.budget, study.settings.steps, study.settings.isa) == (9.0, 50, "portable")
 
 
 def test_how_many_systems_a_budget_is_for() -> None:
@@ -147,24 +137,3 @@ def test_verdicts_of_one_efficiency_are_those_of_the_answer() -> None:
         one = replace(curve(), disturbed=disturbed)
         found = advise.answer(QUESTION, "mpi", one)
         assert advise.verdicts(found.efficiency) == tuple(level.verdict for level in found.levels)
-
-
-def system(efficiency: float) -> SimulatedSystem:
-    """One whose tasks of 20 µs are so efficient."""
-    return SimulatedSystem(constant(20e-6 * (1 / efficiency - 1)), Noise(run=0.06, repeat=0.03))
-
-
-def test_rounds_go_on_until_it_is_known_which_levels_are_reached() -> None:
-    """An overhead that makes tasks of 20 µs 82 % efficient: 10 % of that says nothing of 80 %."""
-    asked = advise.study(QUESTION, ["tbb"], Settings()).settings
-    settings = CellSettings.of(replace(asked, cores=2))
-    made = advise.until_known(20e-6)
-    near, far, still = made(settings), made(settings), made(settings)
-    drive(near, system(0.82), most_runs=3000)
-    drive(far, system(0.65), most_runs=3000)
-    assert far.done and far.rounds < 20 < near.rounds
-    level = system(0.8)
-    drive(still, level, most_runs=300)
-    assert not still.done and still.interval_width() < 0.1
-    early = still.result(level.rates, out_of_budget=True)
-    assert "budget_before_efficiency" not in [one.code for one in early.warnings]

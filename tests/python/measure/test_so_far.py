@@ -11,6 +11,7 @@ from simulated_world import World, measure
 
 from taskgrain.measure import advise
 from taskgrain.measure.advice_words import efficiency, sentences
+from taskgrain.measure.until_known import task_times, until_known
 from taskgrain.results import curves, measurements
 from taskgrain.study.settings import Settings
 
@@ -19,9 +20,9 @@ TABLE = {"patterns": ["nearest"], "widths": [4]}
 
 
 def measured(folder: Path, world: World, budget: float) -> None:
-    at = ",".join(f"{1e6 * one:g}us" for one in advise.task_times(WORK))
+    at = ",".join(f"{1e6 * one:g}us" for one in task_times(WORK))
     settings = Settings(cores=2, budget=budget, experiment="at", at=at, precision=0.1, max_rounds=10_000)
-    measure(folder, world, settings, TABLE, experiment=advise.until_known(WORK))
+    measure(folder, world, settings, TABLE, experiment=until_known(WORK))
 
 
 @pytest.mark.parametrize("budget", [0.11, 0.15, 0.2, 0.5, 1.0])
@@ -57,7 +58,7 @@ def test_the_time_that_was_asked_about_comes_first_and_bounds_come_last(tmp_path
     runs = [line for line in lines(tmp_path, "run") if line["phase"] == "measure"]
     first = [line for line in runs if line["round"] < 6]
     assert {line["iterations"] for line in first} == {round(WORK / 64e-9)}
-    assert len({line["iterations"] for line in runs}) == len(advise.task_times(WORK))
+    assert len({line["iterations"] for line in runs}) == len(task_times(WORK))
     systems = [line["cell"].partition("/")[0] for line in first]
     assert systems == ["slow", "fast"] * 6
 
