@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from taskgrain.measure.advise import Answer, Question, answer
+from taskgrain.answers.advise import Answer, Question, answer
 from taskgrain.results.curves import Curve
 from taskgrain.study.workload import Workload
 from taskgrain.words.interval import Interval

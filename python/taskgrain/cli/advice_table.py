@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from taskgrain.answers.advice_words import NOT_KNOWN, efficiency, level, saved, sentences
+from taskgrain.answers.advise import LEVELS, Answer, Question, choice
 from taskgrain.cli.printer import Printer
-from taskgrain.measure.advice_words import NOT_KNOWN, efficiency, level, saved, sentences
-from taskgrain.measure.advise import LEVELS, Answer, Question, choice
 from taskgrain.words import quantity
 from taskgrain.words.interval import Interval
 

@@ -30,8 +30,8 @@ from taskgrain.words import numbers
 from taskgrain.words.errors import EXIT_FAILED, InputError, Interrupted, UsageError
 
 if TYPE_CHECKING:
+    from taskgrain.answers.advise import Answer, Question
     from taskgrain.drive.system import System
-    from taskgrain.measure.advise import Answer, Question
     from taskgrain.results.curves import Curve
 
 _TASKS_PER_CORE = "8"
@@ -110,9 +110,9 @@ def advise(
             raise UsageError("--from: give a results folder to answer from, or --measure")
     seconds = numbers.seconds(_BUDGET if budget is None else budget, "--budget")
 
+    from taskgrain.answers import advise as advice
     from taskgrain.cli.advice_table import as_dict, show
     from taskgrain.cli.printer import print_json, printer
-    from taskgrain.measure import advise as advice
     from taskgrain.results import curves
 
     graph = GraphOptions(
@@ -204,8 +204,8 @@ def _systems(
     measure: bool,
 ) -> list[str]:
     """The systems to answer for. Raises `InputError` for a name that nothing is known of."""
+    from taskgrain.answers.advise import newest
     from taskgrain.drive import catalogue
-    from taskgrain.measure.advise import newest
 
     measured = list(newest(found, question))
     if names is None and not measure:
@@ -235,7 +235,7 @@ def _measured(
     kept: bool,
 ) -> tuple[dict[str, Any], str]:
     """The answers for systems that are measured now, and why it was interrupted, if it was."""
-    from taskgrain.measure import advise as advice
+    from taskgrain.answers import advise as advice
     from taskgrain.measure import call
     from taskgrain.measure.until_known import study, until_known
     from taskgrain.results import curves
@@ -299,7 +299,7 @@ def _measured(
 
 def _others(found: Sequence[Curve], question: Question, answers: Mapping[str, Any]) -> list[str]:
     """What the folders have of other workloads, so that nobody takes these for the answer."""
-    from taskgrain.measure.advise import differences
+    from taskgrain.answers.advise import differences
 
     if any(one.curve for one in answers.values()):
         return []

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 
 import typer
 
+from taskgrain.answers.verdict import state_of_the_machine, verdict
 from taskgrain.cli.dry_run import show_plan
 from taskgrain.cli.options import Measuring
 from taskgrain.cli.printer import Printer, print_json, printer
@@ -20,7 +21,6 @@ from taskgrain.results.builds import Choice
 from taskgrain.results.cell import Cell
 from taskgrain.results.columns import Shown
 from taskgrain.results.lines import CurvePoint
-from taskgrain.results.verdict import state_of_the_machine, verdict
 from taskgrain.study.study import Study
 from taskgrain.words import quantity
 from taskgrain.words.endings import Ending

@@ -302,7 +302,7 @@ def _until(cells: Sequence[Cell], programs: ProgramByCores) -> Interval | None:
 
 
 def _show(out: Printer, name: str, programs: Sequence[Predicted], counts: Sequence[int]) -> None:
-    from taskgrain.results.verdict import error_of
+    from taskgrain.answers.verdict import error_of
 
     share = quantity.percent(programs[0][0][0].threshold)
     out.text(name, "bold")

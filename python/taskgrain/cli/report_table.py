@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, replace
 from typing import Any
 
+from taskgrain.answers.advise import LEVELS
 from taskgrain.cli.printer import Printer
-from taskgrain.measure.advise import LEVELS
 from taskgrain.report import matrix, scaling, summary, task_times, trust
 from taskgrain.report.data import Cell, Results
 from taskgrain.report.matrix import Entry

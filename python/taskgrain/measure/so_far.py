@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from taskgrain.answers.advice_words import NOT_KNOWN, efficiency
 from taskgrain.estimate.advice import efficiency_at
 from taskgrain.estimate.table import FEW_ROUNDS
-from taskgrain.measure.advice_words import NOT_KNOWN, efficiency
 from taskgrain.measure.plan import Plan
 from taskgrain.measure.record import CellState
 from taskgrain.results.cell import marked

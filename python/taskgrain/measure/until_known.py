@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from taskgrain.answers.advise import LEVELS, Question
 from taskgrain.estimate.efficiency import Curve, CurvePoint
 from taskgrain.estimate.sample import Sample
 from taskgrain.estimate.table import FEW_ROUNDS
-from taskgrain.measure.advise import LEVELS, Question
 from taskgrain.measure.experiments.experiment import Experiment, Phase, Request
 from taskgrain.measure.experiments.fixed_granularity import FixedGranularity
 from taskgrain.study.field import flag

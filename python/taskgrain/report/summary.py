@@ -6,12 +6,12 @@ import math
 from collections import Counter
 from dataclasses import dataclass
 
-from taskgrain.measure.advice_words import sentences
-from taskgrain.measure.advise import Question, answer
+from taskgrain.answers.advice_words import sentences
+from taskgrain.answers.advise import Question, answer
+from taskgrain.answers.verdict import state_of_the_machine
 from taskgrain.report.data import Cell, Results
 from taskgrain.results import ranking
 from taskgrain.results.outcome import short
-from taskgrain.results.verdict import state_of_the_machine
 from taskgrain.words import quantity
 from taskgrain.words.endings import Ending
 

@@ -9,10 +9,10 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from taskgrain.answers import advise
+from taskgrain.answers.advice_words import VERDICTS, efficiency
+from taskgrain.answers.advise import LEVELS
 from taskgrain.estimate.advice import Efficiency, Verdict
-from taskgrain.measure import advise
-from taskgrain.measure.advice_words import VERDICTS, efficiency
-from taskgrain.measure.advise import LEVELS
 from taskgrain.report.data import Cell, Results
 from taskgrain.words import quantity
 

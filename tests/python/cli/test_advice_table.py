@@ -8,8 +8,8 @@ from dataclasses import replace
 from advice_answers import QUESTION, SIZES, WORKLOAD, found
 from command_line import on_terminal
 
+from taskgrain.answers.advise import answer
 from taskgrain.cli import advice_table
-from taskgrain.measure.advise import answer
 
 
 def test_the_table_says_how_each_number_is_known() -> None:

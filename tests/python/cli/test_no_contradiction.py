@@ -14,9 +14,9 @@ from pathlib import Path
 import noisy_results
 import pytest
 
+from taskgrain.answers.advice_words import efficiency, level, saved, sentences
+from taskgrain.answers.advise import Answer, Question, answer, choice
 from taskgrain.estimate.advice import verdict_of
-from taskgrain.measure.advice_words import efficiency, level, saved, sentences
-from taskgrain.measure.advise import Answer, Question, answer, choice
 from taskgrain.report import data, matrix
 from taskgrain.results import curves, ranking
 from taskgrain.results.cell import Cell

@@ -9,8 +9,8 @@ import pytest
 from killable_study import lines
 from simulated_world import World, measure
 
-from taskgrain.measure import advise
-from taskgrain.measure.advice_words import efficiency, sentences
+from taskgrain.answers import advise
+from taskgrain.answers.advice_words import efficiency, sentences
 from taskgrain.measure.until_known import task_times, until_known
 from taskgrain.results import curves, measurements
 from taskgrain.study.settings import Settings

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 from simulated_system import Noise, SimulatedSystem, constant, drive
 
+from taskgrain.answers.advise import Question
 from taskgrain.measure import until_known as asked_for
-from taskgrain.measure.advise import Question
 from taskgrain.measure.experiments.experiment import CellSettings
 from taskgrain.study.settings import Settings
 from taskgrain.study.workload import Workload

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from stored_cells import stored
 
+from taskgrain.answers.verdict import verdict
 from taskgrain.results.cell import Cell
 from taskgrain.results.lines import RunLine
-from taskgrain.results.verdict import verdict
 from taskgrain.words.endings import Ending
 
 

@@ -6,9 +6,9 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from taskgrain.answers.advise import LEAST_SAVED, LEVELS, Answer, Choice, Question, choice
+from taskgrain.answers.verdict import how_busy
 from taskgrain.estimate.advice import Efficiency, Level, Verdict
-from taskgrain.measure.advise import LEAST_SAVED, LEVELS, Answer, Choice, Question, choice
-from taskgrain.results.verdict import how_busy
 from taskgrain.words import quantity
 from taskgrain.words.interval import Interval
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 from advice_answers import QUESTION, found
 
+from taskgrain.answers import advice_words
+from taskgrain.answers.advise import Answer, Choice, answer, choice
 from taskgrain.estimate.advice import Efficiency, Level
-from taskgrain.measure import advice_words
-from taskgrain.measure.advise import Answer, Choice, answer, choice
 from taskgrain.study.workload import Workload
 from taskgrain.words.interval import Interval
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from taskgrain.answers import advise
 from taskgrain.estimate.sample import Sample
-from taskgrain.measure import advise
 from taskgrain.results.curves import Curve
 from taskgrain.study.workload import Workload
 from taskgrain.words.interval import Interval
