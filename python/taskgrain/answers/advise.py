@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from taskgrain._core import InvalidSpec, Unsupported
@@ -33,6 +33,8 @@ A_GOOD_PART = 0.25
 on a system may be more efficient than it seems."""
 LEAST_SAVED = 1.0 - 1.0 / MARGIN
 """The share of the time from which on a difference is one."""
+_SHOWN = 5
+"""Other workloads of a folder that are named."""
 _START, _RUNS = 0.3, 4.0
 """Seconds in which a system starts, and the runs, as long as no overhead makes them, that its first looks and
 its first round take on a machine that others use, too."""
@@ -264,11 +266,39 @@ def newest(curves: Iterable[Curve], question: Question) -> dict[str, Curve]:
     return {one.system: one for one in sorted(fitting, key=lambda one: one.time or 0.0)}
 
 
+def others(curves: Iterable[Curve], question: Question) -> list[str]:
+    """What there is of other workloads, so that nobody takes these for the answer."""
+    notes: dict[str, None] = {}
+    for one in curves:
+        if differs := differences(one, question):
+            notes[f"{one.folder}: has {one.workload.name}: {', '.join(differs)}; not what was asked"] = None
+    listed = list(notes)
+    more = [f"and {len(listed) - _SHOWN} other workloads"] if len(listed) > _SHOWN else []
+    return listed[:_SHOWN] + more
+
+
 def differences(curve: Curve, question: Question) -> list[str]:
     """Names the fields in which a curve differs from the question."""
     own, asked = curve.workload.fields(), question.workload.fields()
     found = [f"{name} {own[name]}" for name in own if own[name] != asked[name]]
     return found + ([counted(curve.cores or 0, "core")] if curve.cores != question.cores else [])
+
+
+def of_machine(curves: Sequence[Curve], fingerprint: str) -> tuple[list[Curve], list[str]]:
+    """The curves that may stand beside what this machine measures now, and which are left out."""
+    own = [one for one in curves if one.fingerprint == fingerprint]
+    left = dict.fromkeys(str(one.folder) for one in curves if one.fingerprint != fingerprint)
+    return own, [f"{folder}: is of another machine, and not used beside what is measured" for folder in left]
+
+
+def of_one_kind(answers: Sequence[Answer]) -> tuple[list[Answer], list[str]]:
+    """The answers without those that are simulated where others are measured, and which are left out."""
+    simulated = [one for one in answers if one.curve and one.curve.simulated]
+    if not simulated or not any(one.curve and not one.curve.simulated for one in answers):
+        return list(answers), []
+    names = ", ".join(one.system for one in simulated)
+    said = f"{names}: left out, as simulated and not measured like the others; ask for it by --system"
+    return [one for one in answers if one not in simulated], [said]
 
 
 def missing(answers: Mapping[str, Answer]) -> list[str]:

@@ -11,7 +11,7 @@ from simulated_world import World, measure
 
 from taskgrain.answers import advise
 from taskgrain.answers.advice_words import efficiency, sentences
-from taskgrain.measure.until_known import task_times, until_known
+from taskgrain.measure.advise import task_times, until_known
 from taskgrain.results import curves, measurements
 from taskgrain.study.settings import Settings
 

@@ -16,10 +16,10 @@ from simulated_world import ITERATION, World, measure, result
 
 from taskgrain._core import Run, kernels, patterns
 from taskgrain.estimate.sample import Sample
+from taskgrain.measure.advise import until_known
 from taskgrain.measure.experiments.experiment import CellSettings, Experiment, Request
 from taskgrain.measure.experiments.table import EXPERIMENTS
 from taskgrain.measure.plan import cell_settings
-from taskgrain.measure.until_known import until_known
 from taskgrain.study.settings import Settings
 from taskgrain.study.steps import with_steps
 from taskgrain.study.workload import Workload

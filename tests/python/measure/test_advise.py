@@ -8,7 +8,7 @@ import pytest
 from simulated_system import Noise, SimulatedSystem, constant, drive
 
 from taskgrain.answers.advise import Question
-from taskgrain.measure import until_known as asked_for
+from taskgrain.measure import advise
 from taskgrain.measure.experiments.experiment import CellSettings
 from taskgrain.study.settings import Settings
 from taskgrain.study.workload import Workload
@@ -18,12 +18,12 @@ QUESTION = Question(20e-6, WORKLOAD, 2)
 
 
 def test_what_is_missing_is_measured_at_the_task_time_and_around_it() -> None:
-    assert asked_for.task_times(20e-6) == pytest.approx([2.5e-6, 5e-6, 10e-6, 20e-6, 40e-6, 80e-6])
-    assert max(asked_for.task_times(100e-6)) == 200e-6
-    assert max(asked_for.task_times(1e-3)) == 1e-3
-    study = asked_for.study(QUESTION, ["tbb"], Settings(budget=9.0, steps=50, isa="portable"))
+    assert advise.task_times(20e-6) == pytest.approx([2.5e-6, 5e-6, 10e-6, 20e-6, 40e-6, 80e-6])
+    assert max(advise.task_times(100e-6)) == 200e-6
+    assert max(advise.task_times(1e-3)) == 1e-3
+    study = advise.study(QUESTION, ["tbb"], Settings(budget=9.0, steps=50, isa="portable"))
     assert (study.systems, study.workloads) == (("tbb",), (WORKLOAD,))
-    assert study.settings.task_seconds == pytest.approx(asked_for.task_times(20e-6))
+    assert study.settings.task_seconds == pytest.approx(advise.task_times(20e-6))
     assert (study.settings.budget, study.settings.steps, study.settings.isa) == (9.0, 50, "portable")
 
 
@@ -34,9 +34,9 @@ def system(efficiency: float) -> SimulatedSystem:
 
 def test_rounds_go_on_until_it_is_known_which_levels_are_reached() -> None:
     """An overhead that makes tasks of 20 µs 82 % efficient: 10 % of that says nothing of 80 %."""
-    asked = asked_for.study(QUESTION, ["tbb"], Settings()).settings
+    asked = advise.study(QUESTION, ["tbb"], Settings()).settings
     settings = CellSettings.of(replace(asked, cores=2))
-    made = asked_for.until_known(20e-6)
+    made = advise.until_known(20e-6)
     near, far, still = made(settings), made(settings), made(settings)
     drive(near, system(0.82), most_runs=3000)
     drive(far, system(0.65), most_runs=3000)

@@ -1,20 +1,27 @@
-"""The study that `taskgrain advise --measure` measures."""
+"""What `taskgrain advise --measure` measures, so that the answer is known."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
 
-from taskgrain.answers.advise import LEVELS, Question
+from taskgrain.answers.advise import LEVELS, Answer, Question, answer, newest
+from taskgrain.drive.system import System
 from taskgrain.estimate.efficiency import Curve, CurvePoint
 from taskgrain.estimate.sample import Sample
 from taskgrain.estimate.table import FEW_ROUNDS
+from taskgrain.measure import call
 from taskgrain.measure.experiments.experiment import Experiment, Phase, Request
 from taskgrain.measure.experiments.fixed_granularity import FixedGranularity
+from taskgrain.results import curves
 from taskgrain.study.field import flag
-from taskgrain.study.settings import Settings
+from taskgrain.study.settings import Settings, take_settings
 from taskgrain.study.study import Study
 from taskgrain.words import numbers
+from taskgrain.words.quantity import counted
+from taskgrain.words.warnings import grouped
 
 _FRACTIONS = (0.125, 0.25, 0.5, 1.0)
 _MULTIPLES = ((2.0, 200e-6), (4.0, 50e-6))
@@ -27,6 +34,79 @@ _PRECISION, _MOST_ROUNDS = 0.1, 10_000
 _APART = 1.4
 """The rounds end once an efficiency is so many times its half-width away from each level: who looks
 after every round, and stops once an interval of 95 % is on one side, errs more often than once in twenty."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The answers by what was measured now."""
+
+    answers: Mapping[str, Answer]
+    notes: tuple[str, ...] = ()
+    interrupted: str = ""
+    """Why it was interrupted, if it was."""
+
+
+def measured(
+    question: Question,
+    lacking: Sequence[str],
+    known: Mapping[str, System],
+    cores: Sequence[int],
+    settings: Mapping[str, Any],
+    folder: Path,
+    *,
+    quiet: bool,
+    kept: bool,
+) -> Measured:
+    """Measures the lacking systems, of which some are `known` here, into a folder within the budget.
+
+    `settings` are those that the user gives. Raises `TaskgrainError` like `call.measure`.
+    """
+    problems: dict[str, str] = {}
+    for name in lacking:
+        probe = known[name].probe() if name in known else None
+        if probe is None or not probe.available:
+            missing = f"no {', no '.join(probe.missing)}" if probe else "it is not among the systems here"
+            problems[name] = f"it cannot run here: {missing}"
+    able = [known[name] for name in lacking if name not in problems]
+    notes: list[str] = []
+    interrupted = ""
+    found: Sequence[curves.Curve] = ()
+    if able:
+        # All have the same launcher.
+        given = take_settings({**settings, "launcher": able[0].launcher or "auto"}, "--{}".format)
+        able.sort(key=lambda one: one.bound)  # nobody can choose a bound, so that its number can wait
+        fit = question.fit(given.budget)
+        systems = counted(fit, "system")
+        short = f"a budget of {given.budget:g} s is too short for more than {systems} with such tasks"
+        problems |= {one.name: f"{short}; raise --budget, or choose by --system" for one in able[fit:]}
+        able = able[:fit]
+        came = call.measure(
+            study(question, [one.name for one in able], given),
+            able,
+            cores,
+            folder,
+            retry=False,
+            quiet=quiet,
+            kept=kept,
+            experiment=until_known(question.work),
+        )
+        interrupted = came.interrupted
+        found = curves.read(folder, interrupted=bool(interrupted))
+        problems |= {one.cell.partition("/")[0]: f"{one.kind_of}: {one.message}" for one in came.failures}
+        # The answer is for the time that was asked for, whatever exactly was measured.
+        said = [(cell.name, one) for cell in came.cells for one in cell.warnings]
+        for group in grouped([(cell, one) for cell, one in said if one.code != "task_time_off"]):
+            more = " and others" if len(group.cells) > 1 else ""
+            notes.append(f"{group.cells[0].partition('/')[0]}{more}: {group.text}")
+    last = newest(found, question)
+    default = f"{'it was interrupted' if interrupted else 'the budget ended'} before it was measured"
+    answers = {}
+    for name in lacking:
+        curve = last.get(name)
+        curve = curve if curve and curve.points else None
+        problem = "" if curve else problems.get(name, default)
+        answers[name] = answer(question, name, curve, problem, now=True)
+    return Measured(answers, tuple(notes), interrupted)
 
 
 def task_times(work: float) -> list[float]:
