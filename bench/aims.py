@@ -17,10 +17,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from taskgrain.answers.compare.cells import compare
+from taskgrain.answers.compare.sides import sides
 from taskgrain.results import reader
 from taskgrain.results.cell import cells
-from taskgrain.results.compare.cells import compare
-from taskgrain.results.compare.sides import sides
 from taskgrain.words.errors import UsageError
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from taskgrain.answers.compare.cells import Compared, Comparison, Question, Verdict
 from taskgrain.estimate.ratio import Ratio
-from taskgrain.results.compare.cells import Compared, Comparison, Question, Verdict
 
 RATIOS = {
     "metg": Ratio(1.234, 1.11, 1.37, 12),

@@ -17,14 +17,14 @@ import numpy as np
 from noisy_worlds import World
 from simulated_clock import Curve, Machine, System, Timeline
 
+from taskgrain.answers.compare.cells import Comparison, Question, compare
+from taskgrain.answers.compare.sides import Side
 from taskgrain.drive.system import System as Described
 from taskgrain.estimate.sample import Sample
 from taskgrain.measure.experiments.experiment import CellSettings, Experiment
 from taskgrain.measure.experiments.metg import MetgSearch
 from taskgrain.measure.record import CellState
 from taskgrain.measure.two_builds import LOOKS, Judge, Pair, UntilDecided
-from taskgrain.results.compare.cells import Comparison, Question, compare
-from taskgrain.results.compare.sides import Side
 from taskgrain.results.measurements import Conditions, Measurement
 from taskgrain.study.workload import Cell, Workload
 

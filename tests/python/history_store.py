@@ -10,11 +10,11 @@ from typing import Any
 
 from compared_folders import DAY, cell, session, write
 
+from taskgrain.answers.compare.cells import Question
 from taskgrain.history import store
 from taskgrain.history.log import Log, measured
 from taskgrain.history.series import series
 from taskgrain.history.trends import History, analyse
-from taskgrain.results.compare.cells import Question
 
 BEGIN = 1_780_000_000.0
 """Unix time of the first session: 2026-05-28."""

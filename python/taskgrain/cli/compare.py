@@ -34,10 +34,10 @@ from taskgrain.words import numbers, quantity
 from taskgrain.words.errors import EXIT_FAILED, Interrupted, UsageError
 
 if TYPE_CHECKING:
+    from taskgrain.answers.compare.cells import Comparison, Question
+    from taskgrain.answers.compare.sides import Side
     from taskgrain.measure.again import Part
     from taskgrain.measure.call import Measured
-    from taskgrain.results.compare.cells import Comparison, Question
-    from taskgrain.results.compare.sides import Side
 
 _BUDGET = 120.0
 """Seconds for two builds, if nobody says how many."""
@@ -126,7 +126,7 @@ def compare(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress on standard error.")] = False,
 ) -> None:
     """Compares results: for each cell a ratio with its interval, and faster, slower, same or undecided."""
-    from taskgrain.results.compare import cells
+    from taskgrain.answers.compare import cells
 
     rest: dict[str, object] = {}
     measured: Measured | None = None
@@ -217,8 +217,8 @@ def _say(cells: int) -> None:
 
 
 def _of_folders(words: list[str], names: list[str], question: Question) -> tuple[Comparison, list[Side]]:
-    from taskgrain.results.compare.cells import compare
-    from taskgrain.results.compare.sides import refuse_the_same, sides
+    from taskgrain.answers.compare.cells import compare
+    from taskgrain.answers.compare.sides import refuse_the_same, sides
     from taskgrain.results.measurements import Folder, opened
 
     said: set[str] = set()

@@ -6,9 +6,9 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
+from taskgrain.answers.compare.cells import Compared, Comparison
+from taskgrain.answers.compare.text import called, ratios_beside, remarks, shown, summary
 from taskgrain.cli.printer import Printer
-from taskgrain.results.compare.cells import Compared, Comparison
-from taskgrain.results.compare.text import called, ratios_beside, remarks, shown, summary
 
 
 def show(out: Printer, found: Comparison) -> None:

@@ -115,10 +115,10 @@ def history(
     as_json: Json = False,
 ) -> None:
     """Keeps results over commits or days, and says which systems changed, when, and by how much."""
+    from taskgrain.answers.compare.cells import MARGIN, Question
     from taskgrain.history import store as stores
     from taskgrain.history.series import series
     from taskgrain.history.trends import QUANTITIES, analyse
-    from taskgrain.results.compare.cells import MARGIN, Question
 
     chosen = next(one for one in QUANTITIES if one == numbers.text(by, "--by", QUANTITIES))
     share = MARGIN if margin is None else numbers.real(margin, "--margin", high=1.0, below=True)

@@ -13,7 +13,7 @@ from taskgrain.words import numbers, quantity
 from taskgrain.words.errors import InputError
 
 if TYPE_CHECKING:
-    from taskgrain.results.compare.cells import Comparison
+    from taskgrain.answers.compare.cells import Comparison
 
 
 def report(

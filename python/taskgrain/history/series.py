@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from statistics import median
 
+from taskgrain.answers.compare.conditions import differences
 from taskgrain.estimate.quantities import Quantity
 from taskgrain.history.log import Log
-from taskgrain.results.compare.conditions import differences
 from taskgrain.results.measurements import Measurement
 from taskgrain.words.endings import Ending
 from taskgrain.words.interval import Interval

@@ -13,12 +13,12 @@ from itertools import pairwise
 from statistics import fmean
 from typing import Literal
 
+from taskgrain.answers.compare.cells import Question
 from taskgrain.estimate.change_points import enough
 from taskgrain.estimate.quantities import Quantity
 from taskgrain.estimate.ratio import Decision, Ratio, decision
 from taskgrain.estimate.segments import Segment, Segmentation, segmentation
 from taskgrain.history.series import Entry, Series
-from taskgrain.results.compare.cells import Question
 from taskgrain.words.interval import Interval
 
 Verdict = Decision | Literal["other host", "no change", "too few sessions", "failed"]

@@ -11,14 +11,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from taskgrain.answers.compare.cells import Compared, Comparison, Question, compare
+from taskgrain.answers.compare.sides import Side
 from taskgrain.drive import catalogue
 from taskgrain.drive.system import System
 from taskgrain.machine import facts
 from taskgrain.machine.topology import choose_cores
 from taskgrain.measure import call
 from taskgrain.results import reader
-from taskgrain.results.compare.cells import Compared, Comparison, Question, compare
-from taskgrain.results.compare.sides import Side
 from taskgrain.results.measurements import opened
 from taskgrain.study import study as studies
 from taskgrain.study.variables import suffix

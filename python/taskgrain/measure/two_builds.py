@@ -13,6 +13,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from taskgrain.answers.compare.cells import Comparison, Question, compare
+from taskgrain.answers.compare.sides import Side
 from taskgrain.drive import system_file
 from taskgrain.drive.answers import DriverError
 from taskgrain.drive.catalogue import started_by, unknown
@@ -25,8 +27,6 @@ from taskgrain.estimate.sample import Sample
 from taskgrain.measure import call
 from taskgrain.measure.experiments.metg import MetgSearch
 from taskgrain.measure.record import CellState
-from taskgrain.results.compare.cells import Comparison, Question, compare
-from taskgrain.results.compare.sides import Side
 from taskgrain.results.measurements import opened
 from taskgrain.study.settings import Settings
 from taskgrain.study.study import Study

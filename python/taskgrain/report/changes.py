@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from taskgrain.results.compare.cells import Compared, Comparison, Verdict, compare
-from taskgrain.results.compare.sides import sides
+from taskgrain.answers.compare.cells import Compared, Comparison, Verdict, compare
+from taskgrain.answers.compare.sides import sides
 
 Changes = Mapping[str, Comparison]
 """Results against others, by the words that name these."""

@@ -10,9 +10,9 @@ import pytest
 from command_line import on_terminal
 from compared_cells import LONG, cell, comparison
 
+from taskgrain.answers.compare.cells import Comparison, Question
 from taskgrain.cli.compare_table import as_json, labels, show
 from taskgrain.estimate.sessions import Scatter
-from taskgrain.results.compare.cells import Comparison, Question
 
 
 def printed(found: Comparison, width: int = 80) -> str:

@@ -11,8 +11,8 @@ import results_folder
 from command_line import Command
 from report_page import Page
 
+from taskgrain.answers.compare import text as words
 from taskgrain.estimate.ratio import Ratio
-from taskgrain.results.compare import text as words
 
 
 @pytest.fixture

@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from taskgrain.answers.compare.cells import Question
 from taskgrain.history.log import Log, from_json, measured
 from taskgrain.history.series import Entry, series
 from taskgrain.history.trends import QUANTITIES, analyse
-from taskgrain.results.compare.cells import Question
 from taskgrain.results.lines import CellLine, MetgLine, RunLine, UnknownLine
 from taskgrain.words.endings import Ending
 from taskgrain.words.errors import UsageError

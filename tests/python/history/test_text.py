@@ -7,9 +7,9 @@ from pathlib import Path
 import history_store as made
 import pytest
 
+from taskgrain.answers.compare.cells import Question
 from taskgrain.history import text
 from taskgrain.history.trends import History, analyse
-from taskgrain.results.compare.cells import Question
 from taskgrain.words.interval import Interval
 
 

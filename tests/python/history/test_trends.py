@@ -9,11 +9,11 @@ import history_store as made
 import pytest
 from history_store import history
 
+from taskgrain.answers.compare.cells import Question
 from taskgrain.estimate.quantities import Quantity
 from taskgrain.history import store
 from taskgrain.history.series import series
 from taskgrain.history.trends import History, Trend, analyse, verdicts
-from taskgrain.results.compare.cells import Question
 from taskgrain.results.lines import Line, MetgLine
 from taskgrain.words.endings import Ending
 

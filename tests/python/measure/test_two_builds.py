@@ -12,6 +12,7 @@ from driver_process import runnable
 from killable_study import FAKE
 from simulated_system import Noise, SimulatedSystem, constant, drive
 
+from taskgrain.answers.compare.cells import Compared, Question
 from taskgrain.drive.system import System
 from taskgrain.measure.experiments.experiment import CellSettings
 from taskgrain.measure.experiments.metg import MetgSearch
@@ -25,7 +26,6 @@ from taskgrain.measure.two_builds import (
     measure,
     pairs,
 )
-from taskgrain.results.compare.cells import Compared, Question
 from taskgrain.results.lines import CellLine, MetgLine, RunLine
 from taskgrain.results.reader import read
 from taskgrain.study.settings import Settings

@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 import results_folder
 
+from taskgrain.answers.compare.cells import Compared, Comparison, Question, Verdict
 from taskgrain.estimate.quantities import Quantity
 from taskgrain.estimate.ratio import Ratio
 from taskgrain.report import data
 from taskgrain.report.page import write
-from taskgrain.results.compare.cells import Compared, Comparison, Question, Verdict
 
 pytest.importorskip("selenium", reason="the browser tests need the Python package selenium")
 import chromium

@@ -18,6 +18,8 @@ import pytest
 import results_folder as make
 from stored_cells import stored
 
+from taskgrain.answers.compare.cells import compare
+from taskgrain.answers.compare.sides import Side
 from taskgrain.cli import report_table
 from taskgrain.drive import catalogue
 from taskgrain.drive.system import REFERENCE
@@ -29,8 +31,6 @@ from taskgrain.report import data
 from taskgrain.results import curves, ranking, reader
 from taskgrain.results.builds import placed
 from taskgrain.results.cell import Cell, cells
-from taskgrain.results.compare.cells import compare
-from taskgrain.results.compare.sides import Side
 from taskgrain.results.export import frame
 from taskgrain.results.lines import CellLine, MetgLine, SessionLine
 from taskgrain.results.measurements import opened

@@ -7,11 +7,11 @@ from dataclasses import replace
 import pytest
 from compared_cells import LONG, cell, comparison
 
+from taskgrain.answers.compare.cells import Question, Verdict
+from taskgrain.answers.compare.text import ratios_beside, remarks, shown, summary
 from taskgrain.estimate.ratio import Ratio
 from taskgrain.estimate.sessions import USUAL, filled_up, scatter
 from taskgrain.report.changes import ordered
-from taskgrain.results.compare.cells import Question, Verdict
-from taskgrain.results.compare.text import ratios_beside, remarks, shown, summary
 from taskgrain.words.interval import Interval
 
 

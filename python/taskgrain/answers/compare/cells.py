@@ -12,6 +12,14 @@ from dataclasses import dataclass, field, replace
 from statistics import median
 from typing import Literal
 
+from taskgrain.answers.compare.conditions import (
+    differences,
+    other_hosts,
+    settings,
+    too_far_apart,
+    variables,
+)
+from taskgrain.answers.compare.sides import Side, repeats
 from taskgrain.estimate.quantities import AT_A_SIZE, Quantity, log_estimate, shared_size
 from taskgrain.estimate.ratio import Decision, Ratio, decision, ratio
 from taskgrain.estimate.sessions import (
@@ -27,14 +35,6 @@ from taskgrain.estimate.sessions import (
     scatter,
 )
 from taskgrain.results.cell import Cell
-from taskgrain.results.compare.conditions import (
-    differences,
-    other_hosts,
-    settings,
-    too_far_apart,
-    variables,
-)
-from taskgrain.results.compare.sides import Side, repeats
 from taskgrain.results.lines import Host
 from taskgrain.results.measurements import Measurement, Measurements, together
 from taskgrain.words.endings import Ending

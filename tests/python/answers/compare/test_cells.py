@@ -15,11 +15,11 @@ from typing import Any
 import compared_folders as made
 import pytest
 
+from taskgrain.answers.compare import cells
+from taskgrain.answers.compare.cells import QUANTITIES, Compared, Comparison, Question, compare
+from taskgrain.answers.compare.sides import sides
 from taskgrain.estimate.sample import Sample
 from taskgrain.estimate.sessions import USUAL, USUAL_OF_ONE
-from taskgrain.results.compare import cells
-from taskgrain.results.compare.cells import QUANTITIES, Compared, Comparison, Question, compare
-from taskgrain.results.compare.sides import sides
 
 OLD, NEW = "aaaa1111aaaa1111", "bbbb2222bbbb2222"
 CELL = "mpi/stencil_1d/width=4"

@@ -6,10 +6,10 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from statistics import geometric_mean, median
 
+from taskgrain.answers.compare.cells import Compared, Comparison, Verdict
 from taskgrain.estimate.quantities import Quantity
 from taskgrain.estimate.ratio import Ratio
 from taskgrain.results import hosts
-from taskgrain.results.compare.cells import Compared, Comparison, Verdict
 from taskgrain.words import quantity
 
 _NAMES: Mapping[Quantity, str] = {"metg": "METG"}

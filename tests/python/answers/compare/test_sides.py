@@ -8,7 +8,7 @@ from pathlib import Path
 import compared_folders as made
 import pytest
 
-from taskgrain.results.compare.sides import Side, side, sides
+from taskgrain.answers.compare.sides import Side, side, sides
 from taskgrain.words.errors import TaskgrainError, UsageError
 
 FIRST, SECOND = "aaaa1111aaaa1111", "bbbb2222bbbb2222"

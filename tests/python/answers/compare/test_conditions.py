@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from taskgrain.results.compare.conditions import differences, settings, too_far_apart, variables
+from taskgrain.answers.compare.conditions import differences, settings, too_far_apart, variables
 from taskgrain.results.measurements import Conditions, Measurement
 
 KNOWN = Conditions(
