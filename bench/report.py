@@ -14,7 +14,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from taskgrain.report import data, embed
+from taskgrain.answers import data
+from taskgrain.report import embed
 from taskgrain.report.page import write
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "python"))

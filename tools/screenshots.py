@@ -9,7 +9,7 @@ from pathlib import Path
 
 from selenium import webdriver
 
-from taskgrain.report import data
+from taskgrain.answers import data
 from taskgrain.report.figures import save
 from taskgrain.report.page import write
 

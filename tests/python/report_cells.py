@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from taskgrain.report.data import Cell, Point, Results
+from taskgrain.answers.data import Cell, Point, Results
 from taskgrain.results.lines import CellLine, FailureLine, MetgLine, RatioLine, RunLine
 from taskgrain.words.endings import Ending
 from taskgrain.words.interval import Interval

@@ -9,7 +9,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
-from taskgrain.report import data
+from taskgrain.answers import data
 from taskgrain.report.page import write
 
 

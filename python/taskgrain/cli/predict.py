@@ -17,10 +17,10 @@ from taskgrain.words.errors import InputError, UsageError
 from taskgrain.words.interval import Interval
 
 if TYPE_CHECKING:
+    from taskgrain.answers.data import Cell, Results
     from taskgrain.cli.printer import Printer
     from taskgrain.drive.system import System
     from taskgrain.estimate.scaling import Program, ProgramByCores, Scaled
-    from taskgrain.report.data import Cell, Results
 
     Predicted = tuple[Sequence[Cell], ProgramByCores]
     """The cells of a system, by cores, and the program from their curves."""
@@ -71,8 +71,8 @@ def predict(
     given = (
         [numbers.integer(one, "--cores", low=1) for one in split_names([cores], "--cores")] if cores else []
     )
+    from taskgrain.answers import data
     from taskgrain.cli.printer import print_json, printer
-    from taskgrain.report import data
     from taskgrain.results import reader
     from taskgrain.words.warnings import grouped
 
@@ -97,7 +97,7 @@ def predict(
 
 def _workload(results: Results, workload: str | None) -> tuple[str, list[Cell]]:
     """What the cells to predict from have in common, the workload or the tasks of a core; and the cells."""
-    from taskgrain.report.sweeps import NUMBERS, sweeps
+    from taskgrain.answers.sweeps import NUMBERS, sweeps
 
     known = {name: [one for one in results.cells if one.workload == name] for name in results.workloads}
     every = []
@@ -176,8 +176,8 @@ def _simulated(measured: Sequence[Cell], folder: Path) -> list[Cell]:
 
     Raises `InputError` or `UsageError`, which says what the folder lacks.
     """
+    from taskgrain.answers import data
     from taskgrain.drive import catalogue
-    from taskgrain.report import data
     from taskgrain.results.builds import plain
 
     if not folder.is_dir():
@@ -236,7 +236,7 @@ def _simulated(measured: Sequence[Cell], folder: Path) -> list[Cell]:
 
 def _tasks(cell: Cell) -> str:
     """The tasks of a cell, whatever its nodes."""
-    from taskgrain.report.sweeps import without
+    from taskgrain.answers.sweeps import without
 
     return f"{without(cell.workload, 'width', 'nodes', 'cores')}/tasks_per_core={_per_core(cell)}"
 

@@ -113,8 +113,8 @@ def _measured(
     folders: Sequence[Path], counts: Mapping[str, Count], known: Mapping[str, System], workload: str | None
 ) -> dict[str, list[Measured]]:
     """The systems by workload. Says on standard error which results have no driver here."""
+    from taskgrain.answers import data
     from taskgrain.productivity.frontier import by_workload
-    from taskgrain.report import data
 
     found: dict[str, list[Measured]] = {}
     for folder in folders:

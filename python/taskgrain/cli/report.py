@@ -55,9 +55,9 @@ def report(
         raise InputError("DIR", str(folder), "a results folder")
     kinds = figure_formats(formats, figures)
     seconds = None if at is None else numbers.duration(at, "--at")
+    from taskgrain.answers import data
     from taskgrain.cli import compare_table, report_table
     from taskgrain.cli.printer import print_json, printer
-    from taskgrain.report import data
     from taskgrain.report.changes import since
     from taskgrain.report.figures import save
     from taskgrain.report.page import write

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import asdict, replace
 from typing import Any
 
+from taskgrain.answers import scaling, task_times
 from taskgrain.answers.advise import LEVELS
+from taskgrain.answers.data import Cell, Results
 from taskgrain.cli.printer import Printer
-from taskgrain.report import matrix, scaling, summary, task_times, trust
-from taskgrain.report.data import Cell, Results
+from taskgrain.report import matrix, summary, trust
 from taskgrain.report.matrix import Entry
 from taskgrain.results import columns, hosts, outcome
 from taskgrain.words import quantity

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from taskgrain.answers.data import Cell
 from taskgrain.productivity.count import Count
-from taskgrain.report.data import Cell
 
 Effort = Literal["lines", "constructs"]
 EFFORTS: tuple[Effort, ...] = ("lines", "constructs")

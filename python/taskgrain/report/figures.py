@@ -8,11 +8,11 @@ from pathlib import Path
 
 import vl_convert
 
+from taskgrain.answers.data import Results
 from taskgrain.report import look
 from taskgrain.report.charts import key
 from taskgrain.report.charts.chart import Figure
 from taskgrain.report.charts.table import CHARTS
-from taskgrain.report.data import Results
 from taskgrain.report.look import PAPER, VEGALITE, Spec
 from taskgrain.results import whole_file
 from taskgrain.words.errors import InputError, unwritable

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
+from taskgrain.answers.data import Results
 from taskgrain.drive.system import REFERENCE
-from taskgrain.report.data import Results
 from taskgrain.results import hosts
 from taskgrain.words import quantity
 from taskgrain.words.plain import text

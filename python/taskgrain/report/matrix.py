@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from taskgrain.answers.data import Cell, Results
 from taskgrain.report import rows
-from taskgrain.report.data import Cell, Results
 from taskgrain.report.kinds import kinds
 from taskgrain.results import outcome, ranking
 from taskgrain.results.ranking import Standing

@@ -16,12 +16,13 @@ import jinja2
 from markupsafe import Markup
 
 import taskgrain
+from taskgrain.answers import task_times
 from taskgrain.answers.compare import text
-from taskgrain.report import embed, look, machine_facts, matrix, rows, summary, task_times, trust
+from taskgrain.answers.data import Cell, Failure, Results
+from taskgrain.report import embed, look, machine_facts, matrix, rows, summary, trust
 from taskgrain.report.changes import Changes, ordered
 from taskgrain.report.charts.chart import Plot, Section
 from taskgrain.report.charts.table import CHARTS
-from taskgrain.report.data import Cell, Failure, Results
 from taskgrain.results import columns, outcome, whole_file
 from taskgrain.results.columns import Shown
 from taskgrain.results.export import csv_text

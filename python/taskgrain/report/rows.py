@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from statistics import median
 
-from taskgrain.report.data import Cell, Point, Results
+from taskgrain.answers.data import Cell, Point, Results
 from taskgrain.report.look import AT_LEAST, AT_MOST, SHAPES, meant, near
 from taskgrain.results import columns, outcome
 from taskgrain.words import quantity

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from taskgrain.answers.advice_words import sentences
 from taskgrain.answers.advise import Question, answer
+from taskgrain.answers.data import Cell, Results
 from taskgrain.answers.verdict import state_of_the_machine
-from taskgrain.report.data import Cell, Results
 from taskgrain.results import ranking
 from taskgrain.results.outcome import short
 from taskgrain.words import quantity

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 
+from taskgrain.answers.data import Results
 from taskgrain.answers.verdict import error_of
 from taskgrain.report import summary
-from taskgrain.report.data import Results
 from taskgrain.results import outcome
 from taskgrain.words import quantity
 from taskgrain.words.endings import Ending

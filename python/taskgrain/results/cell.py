@@ -7,10 +7,10 @@ command that reads its folder. They agree because there is nothing else to ask.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from statistics import fmean
-from typing import Any
+from typing import Any, TypeVar
 
 from taskgrain.drive import catalogue
 from taskgrain.results.builds import plain
@@ -269,15 +269,23 @@ def _check(line: RunLine) -> None:
         raise ValueError("a run of nothing")
 
 
+C = TypeVar("C", bound=Cell)
+
+
 def cells(lines: Iterable[Line]) -> dict[str, Cell]:
     """The cells of a results folder by name; its lines come under the names of their builds."""
-    found: dict[str, Cell] = {}
+    return folded(lines, Cell)
+
+
+def folded(lines: Iterable[Line], make: Callable[[str], C]) -> dict[str, C]:
+    """The same, of cells that `make` makes of their names."""
+    found: dict[str, C] = {}
     session = SessionLine()
     for line in lines:
         if isinstance(line, SessionLine):
             session = line
         elif isinstance(line, OfCell):
-            cell = found.setdefault(line.cell, Cell(line.cell))
+            cell = found.setdefault(line.cell, make(line.cell))
             cell.session = session
             with contextlib.suppress(ValueError):
                 cell.take(line)

@@ -9,7 +9,8 @@ import compared_folders
 import history_store
 from command_line import Command
 
-from taskgrain.report import data, machine_facts
+from taskgrain.answers import data
+from taskgrain.report import machine_facts
 from taskgrain.results import hosts
 from taskgrain.results.lines import Host
 

@@ -14,10 +14,11 @@ from pathlib import Path
 import noisy_results
 import pytest
 
+from taskgrain.answers import data
 from taskgrain.answers.advice_words import efficiency, level, saved, sentences
 from taskgrain.answers.advise import Answer, Question, answer, choice
 from taskgrain.estimate.advice import verdict_of
-from taskgrain.report import data, matrix
+from taskgrain.report import matrix
 from taskgrain.results import curves, ranking
 from taskgrain.results.cell import Cell
 from taskgrain.results.columns import times_the_best, to_best

@@ -13,9 +13,9 @@ from advice_answers import QUESTION, found
 from command_line import on_terminal
 from rich.console import Console
 
+from taskgrain.answers import data
 from taskgrain.cli import advice_table, compare_table, measuring
 from taskgrain.cli.printer import Printer, print_json, printer
-from taskgrain.report import data
 from taskgrain.results.cell import Cell
 from taskgrain.words.breaks import NAME, parts
 

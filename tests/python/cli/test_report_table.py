@@ -8,9 +8,10 @@ import pytest
 import results_folder
 from command_line import on_terminal
 
+from taskgrain.answers import data, task_times
+from taskgrain.answers.data import Results
 from taskgrain.cli import report_table
-from taskgrain.report import data, matrix, task_times, trust
-from taskgrain.report.data import Results
+from taskgrain.report import matrix, trust
 
 
 @pytest.fixture(scope="module")

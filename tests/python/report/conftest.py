@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 import results_folder
 
-from taskgrain.report import data
+from taskgrain.answers import data
 from taskgrain.report.page import write
 
 if TYPE_CHECKING:

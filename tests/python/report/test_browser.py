@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 import results_folder
 
+from taskgrain.answers import data
 from taskgrain.answers.compare.cells import Compared, Comparison, Question, Verdict
 from taskgrain.estimate.quantities import Quantity
 from taskgrain.estimate.ratio import Ratio
-from taskgrain.report import data
 from taskgrain.report.page import write
 
 pytest.importorskip("selenium", reason="the browser tests need the Python package selenium")

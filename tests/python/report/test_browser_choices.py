@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import results_folder
 
-from taskgrain.report import data, task_times
+from taskgrain.answers import data, task_times
 from taskgrain.report.page import write
 
 pytest.importorskip("selenium", reason="the browser tests need the Python package selenium")

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 import results_folder
 
-from taskgrain.report import data, figures
+from taskgrain.answers import data
+from taskgrain.report import figures
 from taskgrain.report.charts.chart import BOTH_COLUMNS, ONE_COLUMN
 from taskgrain.report.figures import save
 from taskgrain.report.page import render

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from report_cells import cell, measured, results
 
+from taskgrain.answers.data import Cell
 from taskgrain.report import matrix
-from taskgrain.report.data import Cell
 from taskgrain.report.matrix import Entry
 from taskgrain.words.interval import Interval
 

@@ -9,7 +9,7 @@ from typing import Any
 import noisy_results
 import pytest
 
-from taskgrain.report import data
+from taskgrain.answers import data
 from taskgrain.report.figures import save
 from taskgrain.report.page import write
 

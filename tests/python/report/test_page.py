@@ -14,7 +14,8 @@ import results_folder
 from report_cells import measured, results
 from report_page import Page, opened
 
-from taskgrain.report import data, page
+from taskgrain.answers import data
+from taskgrain.report import page
 from taskgrain.report.charts import rate
 from taskgrain.report.page import write
 

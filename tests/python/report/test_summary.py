@@ -8,7 +8,8 @@ import pytest
 import results_folder
 from report_cells import cell, measured, results
 
-from taskgrain.report import data, summary
+from taskgrain.answers import data
+from taskgrain.report import summary
 
 
 def summary_of(folder: Path, cells: dict[str, tuple[float, str]]) -> summary.Best:

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 from report_cells import cell, measured, results
 
+from taskgrain.answers.data import Failure, Results
 from taskgrain.report import trust
-from taskgrain.report.data import Failure, Results
 from taskgrain.words.warnings import Notice, notice
 
 QUIET = measured("a", 1e-6, rounds=9)

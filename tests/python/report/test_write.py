@@ -11,7 +11,7 @@ import pytest
 import results_folder
 from killable_study import program
 
-from taskgrain.report import data
+from taskgrain.answers import data
 from taskgrain.report.figures import save
 from taskgrain.report.page import write
 from taskgrain.words.errors import OutputError, UsageError

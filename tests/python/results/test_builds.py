@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import results_folder as made
 
-from taskgrain.report import data
+from taskgrain.answers import data
 from taskgrain.results import curves, reader
 from taskgrain.results.builds import Choice, opened, placed
 from taskgrain.results.export import frame

@@ -18,6 +18,7 @@ import pytest
 import results_folder as make
 from stored_cells import stored
 
+from taskgrain.answers import data
 from taskgrain.answers.compare.cells import compare
 from taskgrain.answers.compare.sides import Side
 from taskgrain.cli import report_table
@@ -27,7 +28,6 @@ from taskgrain.history.log import Log, from_json, measured
 from taskgrain.measure.experiments.experiment import CellSettings
 from taskgrain.measure.experiments.metg import MetgSearch
 from taskgrain.measure.record import Record
-from taskgrain.report import data
 from taskgrain.results import curves, ranking, reader
 from taskgrain.results.builds import placed
 from taskgrain.results.cell import Cell, cells

@@ -11,8 +11,8 @@ import results_folder as made
 from command_line import called
 
 import taskgrain.results
+from taskgrain.answers import data
 from taskgrain.cli import report_table
-from taskgrain.report import data
 from taskgrain.results.tables import TABLES
 from taskgrain.words.errors import InputError, UsageError
 

@@ -10,7 +10,7 @@ import pytest
 import results_folder as made
 import zstandard
 
-from taskgrain.report import data
+from taskgrain.answers import data
 from taskgrain.results import export, reader
 from taskgrain.results.lines import CellLine, MetgLine, RunLine
 from taskgrain.results.store import Store

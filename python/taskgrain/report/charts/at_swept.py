@@ -9,6 +9,8 @@ from functools import partial
 import altair as alt
 from markupsafe import Markup
 
+from taskgrain.answers.data import Results
+from taskgrain.answers.sweeps import Sweep, sweeps
 from taskgrain.report import look
 from taskgrain.report.charts.chart import Figure, Plot, Section
 from taskgrain.report.charts.intervals import like, nothing
@@ -24,10 +26,8 @@ from taskgrain.report.charts.lines import (
     tooltip,
 )
 from taskgrain.report.charts.swept import axis
-from taskgrain.report.data import Results
 from taskgrain.report.look import PAGE, PAPER, Theme
 from taskgrain.report.rows import Row, short
-from taskgrain.report.sweeps import Sweep, sweeps
 from taskgrain.results import outcome
 from taskgrain.words import quantity
 

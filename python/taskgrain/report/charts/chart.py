@@ -9,7 +9,7 @@ from typing import Literal, Protocol
 import altair as alt
 from markupsafe import Markup
 
-from taskgrain.report.data import Results
+from taskgrain.answers.data import Results
 from taskgrain.report.look import Spec, Style
 from taskgrain.report.rows import Row
 

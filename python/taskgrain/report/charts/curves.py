@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
+from taskgrain.answers.data import Cell, Results
 from taskgrain.report import rows
 from taskgrain.report.charts.chart import Figure, Plot
 from taskgrain.report.charts.lines import Chart, figure, page_spec
-from taskgrain.report.data import Cell, Results
 from taskgrain.report.look import PAGE, PAPER
 
 Levels = Callable[[Iterable[Cell]], list[rows.Row]]

@@ -7,11 +7,11 @@ from typing import Any
 
 import altair as alt
 
+from taskgrain.answers.data import Results
 from taskgrain.report import look
 from taskgrain.report.charts import key
 from taskgrain.report.charts.chart import ONE_COLUMN, Figure
 from taskgrain.report.charts.intervals import Ends, arrows, by_certainty, like, within
-from taskgrain.report.data import Results
 from taskgrain.report.look import PAGE, PAPER, Spec, Theme
 from taskgrain.report.rows import Row
 

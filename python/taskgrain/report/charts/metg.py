@@ -9,11 +9,11 @@ from typing import Any
 import altair as alt
 from markupsafe import Markup
 
+from taskgrain.answers.data import Results
 from taskgrain.report import look, rows
 from taskgrain.report.charts.chart import BOTH_COLUMNS, Figure, Plot, Section
 from taskgrain.report.charts.intervals import Ends, arrows, by_certainty, like, nothing
 from taskgrain.report.charts.lines import Chart, page_spec, tooltip
-from taskgrain.report.data import Results
 from taskgrain.report.look import PAGE, PAPER, Theme
 from taskgrain.words import quantity
 

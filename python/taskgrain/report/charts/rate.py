@@ -9,12 +9,12 @@ from functools import partial
 import altair as alt
 from markupsafe import Markup
 
+from taskgrain.answers.data import Results
 from taskgrain.report import look, rows
 from taskgrain.report.charts import curves
 from taskgrain.report.charts.chart import Figure, Plot, Section
 from taskgrain.report.charts.lines import Chart, looks
 from taskgrain.report.charts.lines import curves as lines
-from taskgrain.report.data import Results
 from taskgrain.report.look import Theme
 from taskgrain.words import quantity
 

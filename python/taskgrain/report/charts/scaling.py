@@ -9,14 +9,14 @@ from functools import partial
 import altair as alt
 from markupsafe import Markup
 
+from taskgrain.answers.data import Results
+from taskgrain.answers.scaling import STEPS, Scaling, Time, left_out, meeting_tables, scalings, shown
 from taskgrain.report import look
 from taskgrain.report.charts.chart import Figure, Plot, Section
 from taskgrain.report.charts.intervals import arrows, like
 from taskgrain.report.charts.lines import Chart, looks, page_spec, size, sized, tooltip
-from taskgrain.report.data import Results
 from taskgrain.report.look import PAGE, PAPER, Theme
 from taskgrain.report.rows import Row, short
-from taskgrain.report.scaling import STEPS, Scaling, Time, left_out, meeting_tables, scalings, shown
 from taskgrain.words import quantity
 from taskgrain.words.interval import Interval
 from taskgrain.words.table import Table

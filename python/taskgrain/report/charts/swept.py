@@ -9,13 +9,13 @@ from typing import Any
 import altair as alt
 from markupsafe import Markup
 
+from taskgrain.answers.data import Cell, Results
+from taskgrain.answers.sweeps import Sweep, sweeps
 from taskgrain.report import look, rows
 from taskgrain.report.charts.chart import Figure, Plot, Section
 from taskgrain.report.charts.intervals import arrows, by_certainty, like, nothing
 from taskgrain.report.charts.lines import Chart, figure, looks, opacity, page_spec, rest, size, sized, tooltip
-from taskgrain.report.data import Cell, Results
 from taskgrain.report.look import PAGE, PAPER, Theme
-from taskgrain.report.sweeps import Sweep, sweeps
 
 _STEMS = {"radix": "dependences"}
 """Of the files of figures; others are called after the field."""

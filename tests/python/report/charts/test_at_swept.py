@@ -6,8 +6,8 @@ import pytest
 from drawn_chart import draw
 from report_cells import cell, point, results
 
+from taskgrain.answers.data import Cell
 from taskgrain.report.charts import at_swept, swept
-from taskgrain.report.data import Cell
 from taskgrain.report.look import NOTHING
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from report_cells import cell, measured, point, results
 
+from taskgrain.answers.data import Results
 from taskgrain.report import rows
 from taskgrain.report.charts import curves, efficiency
 from taskgrain.report.charts.chart import Plot
-from taskgrain.report.data import Results
 
 CURVE = (point(10, 1e-6, 0.2, samples=(1e-6,)), point(100, 2e-6, 0.6))
 FULL = results(

@@ -7,9 +7,10 @@ import math
 import noisy_results
 import pytest
 
-from taskgrain.report import data, look, rows
+from taskgrain.answers import data
+from taskgrain.answers.data import Results
+from taskgrain.report import look, rows
 from taskgrain.report.charts import efficiency, metg
-from taskgrain.report.data import Results
 
 
 @pytest.fixture(scope="module")

@@ -6,9 +6,9 @@ import pytest
 from drawn_chart import DrawnChart, draw
 from report_cells import cell, measured, point, results
 
+from taskgrain.answers.data import Results
 from taskgrain.report.charts import metg
 from taskgrain.report.charts.chart import BOTH_COLUMNS, ONE_COLUMN
-from taskgrain.report.data import Results
 from taskgrain.report.look import AT_LEAST, AT_MOST, NOTHING, SHAPES
 
 WIDTH = 200

@@ -8,8 +8,8 @@ import pytest
 from drawn_chart import draw
 from report_cells import measured, point, results
 
+from taskgrain.answers.data import Results
 from taskgrain.report.charts import scaling
-from taskgrain.report.data import Results
 from taskgrain.words.quantity import NOTHING
 
 

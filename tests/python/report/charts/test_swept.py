@@ -11,8 +11,8 @@ from drawn_chart import draw
 from report_cells import cell, measured, results
 from report_page import opened
 
+from taskgrain.answers.data import Cell
 from taskgrain.report.charts import swept
-from taskgrain.report.data import Cell
 from taskgrain.report.look import NOTHING
 
 

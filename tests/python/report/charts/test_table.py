@@ -11,11 +11,12 @@ from copied_package import CopiedPackage
 from markdown_blocks import blocks
 from report_page import Page
 
-from taskgrain.report import data, look
+from taskgrain.answers import data
+from taskgrain.answers.data import Results
+from taskgrain.answers.sweeps import Sweep
+from taskgrain.report import look
 from taskgrain.report.charts import lines, swept
 from taskgrain.report.charts.table import CHARTS
-from taskgrain.report.data import Results
-from taskgrain.report.sweeps import Sweep
 
 PAGE = Path(__file__).parents[4] / "docs/how-to/add-a-chart.md"
 

@@ -9,8 +9,8 @@ import pytest
 from command_line import on_terminal
 from report_cells import measured, point, results
 
-from taskgrain.report import scaling
-from taskgrain.report.data import Results
+from taskgrain.answers import scaling
+from taskgrain.answers.data import Results
 
 
 def study(kind: str, field: str = "cores") -> Results:

@@ -10,10 +10,10 @@ import pytest
 import results_folder
 from report_cells import cell, measured, results
 
+from taskgrain.answers import data, task_times
 from taskgrain.answers.advice_words import efficiency
 from taskgrain.answers.advise import Question, answer
-from taskgrain.report import data, task_times
-from taskgrain.report.data import Results
+from taskgrain.answers.data import Results
 from taskgrain.words.interval import Interval
 
 

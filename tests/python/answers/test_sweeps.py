@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from report_cells import measured, results
 
-from taskgrain.report.data import Cell
-from taskgrain.report.sweeps import sweeps
+from taskgrain.answers.data import Cell
+from taskgrain.answers.sweeps import sweeps
 from taskgrain.results.lines import SessionLine
 
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from taskgrain.answers import advise
 from taskgrain.answers.advice_words import VERDICTS, efficiency
 from taskgrain.answers.advise import LEVELS
+from taskgrain.answers.data import Cell, Results
 from taskgrain.estimate.advice import Efficiency, Verdict
-from taskgrain.report.data import Cell, Results
 from taskgrain.words import quantity
 
 _STEPS = (

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from report_cells import measured, point, results
 
-from taskgrain.report.data import Cell, Results
-from taskgrain.report.scaling import (
+from taskgrain.answers.data import Cell, Results
+from taskgrain.answers.scaling import (
     STEPS,
     Means,
     Scaling,

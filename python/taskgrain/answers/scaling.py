@@ -10,9 +10,9 @@ from itertools import groupby
 from statistics import fmean, stdev
 from typing import Any, Literal
 
+from taskgrain.answers.data import Cell, Results
+from taskgrain.answers.sweeps import NUMBERS, Sweep, sweeps
 from taskgrain.estimate.limit import Meeting, ideal, meeting
-from taskgrain.report.data import Cell, Results
-from taskgrain.report.sweeps import NUMBERS, Sweep, sweeps
 from taskgrain.study.settings import KEEPS, Kept
 from taskgrain.words import quantity
 from taskgrain.words.interval import Interval

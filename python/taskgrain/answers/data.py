@@ -1,4 +1,4 @@
-"""What the report knows of a results folder: its cells, and the points and samples that it draws of them.
+"""A results folder as the report and predictions have it: its cells, with the points and samples to be drawn.
 
 What cannot be read becomes a warning or a missing value, never an error. Texts from the folder are untrusted;
 control characters are taken out of them here, once.
@@ -14,8 +14,8 @@ from statistics import median
 
 import numpy as np
 
+from taskgrain.answers.repeat import command
 from taskgrain.estimate.reference import reference_table
-from taskgrain.report.repeat import command
 from taskgrain.results import cell as stored
 from taskgrain.results import columns, curves, lines, ranking, reader, values
 from taskgrain.results.curves import Curve
@@ -28,7 +28,7 @@ Fields = Mapping[str, object]
 
 @dataclass(frozen=True, kw_only=True)
 class Point(CurvePoint):
-    """One task size of a cell's curve, with what the report draws of it."""
+    """A task size of a cell's curve, with what is drawn of it."""
 
     iterations: float
     granularity: float
@@ -51,9 +51,9 @@ class Failure:
     """Whether the cell went on after it."""
 
 
-@dataclass(kw_only=True)
+@dataclass
 class Cell(stored.Cell):
-    """A cell, with what the report knows of it besides its own lines."""
+    """A cell, with what its folder tells of it besides its own lines."""
 
     known: Curve | None = None
     """Its curve as `advise` takes it; None if nothing is known of the cell."""
@@ -188,15 +188,12 @@ def read(folder: Path) -> Results:
         if isinstance(line, ReferenceLine):
             references.setdefault(line.reference_key, []).append(line)
     samples = curves.samples_of(contents.stored, machine, study.table)
-    found = {
-        name: Cell(
-            **vars(one),
-            known=curves.of(one, folder, machine, study.table, samples),
-            command=command((one.started and one.started.command) or "", study.table),
-            references=references.get(one.started.reference_key, ()) if one.started else (),
-        )
-        for name, one in stored.cells(shown).items()
-    }
+    found = stored.folded(shown, Cell)
+    for cell in found.values():
+        cell.known = curves.of(cell, folder, machine, study.table, samples)
+        if started := cell.started:
+            cell.command = command(started.command or "", study.table)
+            cell.references = references.get(started.reference_key, ())
     ranking.mark_best(found.values())
     cells = _in_order(found.values(), study.table)
     failures = [

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from taskgrain.report.data import Cell, Results
+from taskgrain.answers.data import Cell, Results
 from taskgrain.study.fields import WORKLOAD
 
 NUMBERS = ("nodes", "cores")

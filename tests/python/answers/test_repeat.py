@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 import typer
 
+from taskgrain.answers.repeat import command
 from taskgrain.cli.app import app
-from taskgrain.report.repeat import command
 from taskgrain.results import reader
 from taskgrain.results.lines import CellLine
 from taskgrain.study.settings import Settings

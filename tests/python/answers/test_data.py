@@ -11,7 +11,7 @@ import results_folder
 from report_cells import measured, results
 from report_page import opened
 
-from taskgrain.report import data
+from taskgrain.answers import data
 from taskgrain.results import columns
 from taskgrain.results.lines import RunLine
 from taskgrain.words.interval import Interval
