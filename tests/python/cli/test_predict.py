@@ -89,23 +89,6 @@ def test_the_warnings_of_its_cells_are_said(taskgrain: Command, folder: Path) ->
     assert [cell["warnings"][0]["code"] for cell in document["cells"]] == ["runs_disturbed"] * 2
 
 
-def test_a_system_that_uses_one_core_does_not_scale(taskgrain: Command, folder: Path) -> None:
-    lines = [json.loads(line) for line in (folder / "runs.jsonl").read_text().split("\n")[:-1]]
-    for one in lines:
-        if one["kind"] in ("cell", "run") and one["cell"].startswith("starpu/"):
-            one["cores"] = 1
-    (folder / "runs.jsonl").write_text("".join(json.dumps(one) + "\n" for one in lines))
-    study = folder / "study.toml"
-    study.write_text("cores = 2\n" + (study.read_text() if study.exists() else ""))
-    words = ("predict", folder, "--work", "1", "--workload", "fft/width=16")
-    both = taskgrain(*words, "--system", "mpi,starpu", "--json")
-    said = "starpu: left out, because it used one core where there were several: more are no use to it"
-    assert [cell["system"] for cell in json.loads(both.out)["cells"]] == ["mpi"]
-    assert f"taskgrain: {said}\n" in both.err
-    alone = taskgrain(*words, "--system", "starpu")
-    assert (alone.code, alone.out) == (2, "") and said in alone.err
-
-
 def test_a_folder_without_curves_is_refused(taskgrain: Command, tmp_path: Path) -> None:
     bare = tmp_path / "bare"
     bare.mkdir()
@@ -114,19 +97,6 @@ def test_a_folder_without_curves_is_refused(taskgrain: Command, tmp_path: Path) 
     assert done.code == 2
     assert "has no curve to predict from" in done.err
     assert taskgrain("predict", tmp_path / "nowhere", "--work", "1").code == 2
-
-
-def test_nothing_is_predicted_from_a_cell_that_failed(taskgrain: Command, tmp_path: Path) -> None:
-    """Its runs alone would make a curve."""
-    name = results_folder.cell_name("mpi", "fft")
-    runs = results_folder.run_lines(results_folder.metg_line(name, 4e-6), 6, 2)
-    lines = [results_folder.REFERENCE, results_folder.cell_line("mpi", "fft"), *runs]
-    folder = results_folder.write(tmp_path / "r", lines)
-    words = ("predict", folder, "--work", "1", "--cores", "4")
-    assert taskgrain(*words).code == 0
-    results_folder.write(tmp_path / "r", [*lines, results_folder.failure_line(name)])
-    failed = taskgrain(*words)
-    assert failed.code == 2 and "no curve to predict from" in failed.err
 
 
 def test_a_study_of_several_numbers_of_cores_is_predicted_as_a_whole(taskgrain: Command) -> None:
