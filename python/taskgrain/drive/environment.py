@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import taskgrain
-from taskgrain.study.variables import is_secret
+from taskgrain.study.variables import stored
 
 _FAMILIES = """
 OMP_ KMP_ GOMP_ LIBOMP_ LIBOMPTARGET_ KOKKOS_ TBB_ TBBMALLOC_ STARPU_ PARSEC_ NANOS6_ NOSV_ HPX_ LEGION_
@@ -43,10 +43,6 @@ _LIBRARIES = "LD_LIBRARY_PATH"
 """Is passed on, and may decide which build of a runtime runs."""
 _FEW = 2
 """Variables of a family that are named one by one."""
-MOST = 1000
-"""Characters of a value that are stored."""
-SECRET = "(secret)"
-"""Is stored in the place of a secret."""
 
 
 def withheld(shell: Mapping[str, str], families: Sequence[str] = FAMILIES) -> dict[str, str]:
@@ -83,14 +79,6 @@ def of_session(
     every = {name: value for of_one in families for name, value in withheld(shell, of_one).items()}
     libraries = {_LIBRARIES: shell[_LIBRARIES]} if shell.get(_LIBRARIES) else {}
     return stored(every), stored(libraries)
-
-
-def stored(variables: Mapping[str, str]) -> dict[str, str]:
-    """The variables as a results folder may hold them: without secrets, and not longer than `MOST`."""
-    return {
-        name: SECRET if is_secret(name, value) else value.encode("utf-8", "replace").decode()[:MOST]
-        for name, value in sorted(variables.items())
-    }
 
 
 def _is_on_python_path(shell: Mapping[str, str]) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from taskgrain.drive.environment import FAMILIES, stored
+from taskgrain.drive.environment import FAMILIES
 from taskgrain.drive.launch import mpirun
 from taskgrain.drive.launch.launch import Launch
 from taskgrain.drive.launch.launcher import Launcher, Node, Ranks
@@ -19,6 +19,7 @@ from taskgrain.drive.launch.local import fill, names_in
 from taskgrain.drive.launch.registry import LAUNCHERS, MPIS
 from taskgrain.drive.process_tree import MARK
 from taskgrain.machine.restrictions import network_fault
+from taskgrain.study.variables import stored
 
 _SOCKETS = ("TCP", "gRPC")
 _EVERYWHERE = ("LD_LIBRARY_PATH",)

@@ -45,6 +45,7 @@ from taskgrain.results.lines import Build, FailureLine, Host, SessionLine
 from taskgrain.results.store import Store, check_folder, goes_on
 from taskgrain.study.settings import Settings
 from taskgrain.study.study import Study, check_steps
+from taskgrain.study.variables import stored
 from taskgrain.study.workload import Cell, Workload
 from taskgrain.words.errors import InputError, Interrupted, TaskgrainError, UsageError
 from taskgrain.words.interrupts import interruptible
@@ -394,7 +395,7 @@ def session(systems: Sequence[System], cores: Sequence[int], facts: Mapping[str,
     found |= {name: builds.of_reference(name) for name in references}
     described = {
         one.name: Build(
-            env=environment.stored(one.given) if one.given else None,
+            env=stored(one.given) if one.given else None,
             title=one.title,
             parallelism=one.parallelism or None,
             distributed=one.distributed,

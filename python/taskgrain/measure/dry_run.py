@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from taskgrain._core import InvalidSpec, Run, Unsupported
-from taskgrain.drive.environment import stored
 from taskgrain.drive.launch.launcher import Node
 from taskgrain.drive.system import System
 from taskgrain.measure.call import checked_cells, foretold, hosts_for
@@ -19,6 +18,7 @@ from taskgrain.measure.experiments.table import experiment_named
 from taskgrain.measure.plan import BRACKET_RUNS, cell_settings, simulated_seconds
 from taskgrain.results.builds import Choice
 from taskgrain.study.study import Study
+from taskgrain.study.variables import stored
 from taskgrain.study.workload import Workload
 from taskgrain.words.errors import UsageError
 

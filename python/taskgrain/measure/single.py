@@ -10,7 +10,6 @@ from types import TracebackType
 from typing import Any, Self
 
 from taskgrain.drive.answers import DriverError, Ready, RunResult
-from taskgrain.drive.environment import stored
 from taskgrain.drive.hosts import Hosts, ReferenceOnHosts
 from taskgrain.drive.session import Session
 from taskgrain.drive.system import REFERENCE, System
@@ -23,6 +22,7 @@ from taskgrain.machine.topology import notices
 from taskgrain.measure import uneven
 from taskgrain.measure.call import launch_on, reference_launch
 from taskgrain.measure.experiments.fixed_granularity import TASK_TIME_OFF
+from taskgrain.study.variables import stored
 from taskgrain.study.workload import EMPTY, Workload
 from taskgrain.words.errors import TaskgrainError, UsageError
 from taskgrain.words.warnings import Notice, notice

@@ -19,11 +19,23 @@ _SECRET = re.compile(
 _WITH_PASSWORD = re.compile(r"://[^/@\s]*:[^/@\s]+@")
 _SHOWN = 60
 """Characters of a value in the name of a system."""
+MOST = 1000
+"""Characters of a value that are stored."""
+SECRET = "(secret)"
+"""Is stored in the place of a secret."""
 
 
 def is_secret(name: str, value: str) -> bool:
     """Whether a variable looks like one whose value nobody else should read."""
     return bool(_SECRET.search(name) or _WITH_PASSWORD.search(value))
+
+
+def stored(variables: Mapping[str, str]) -> dict[str, str]:
+    """The variables as a results folder may hold them: without secrets, and not longer than `MOST`."""
+    return {
+        name: SECRET if is_secret(name, value) else value.encode("utf-8", "replace").decode()[:MOST]
+        for name, value in sorted(variables.items())
+    }
 
 
 def check_name(name: str, named: str) -> str:

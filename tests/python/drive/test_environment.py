@@ -11,10 +11,11 @@ import pytest
 from system_folder import LEAST, make
 
 import taskgrain
-from taskgrain.drive.environment import FAMILIES, by_family, of_session, passed, stored, withheld
+from taskgrain.drive.environment import FAMILIES, by_family, of_session, passed, withheld
 from taskgrain.drive.launch.launch import Launch
 from taskgrain.drive.session import Session
 from taskgrain.drive.system_file import read
+from taskgrain.study.variables import stored
 from taskgrain.words.errors import InputError
 
 NEEDED = {

@@ -5,8 +5,8 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Sequence
 
-from taskgrain.drive.environment import MOST, SECRET
 from taskgrain.results.measurements import Conditions, Measurement, Measurements
+from taskgrain.study.variables import MOST, SECRET
 from taskgrain.words import quantity
 
 _FARTHER = 3.0
