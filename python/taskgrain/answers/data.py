@@ -17,7 +17,7 @@ import numpy as np
 from taskgrain.answers.repeat import command
 from taskgrain.estimate.reference import reference_table
 from taskgrain.results import cell as stored
-from taskgrain.results import columns, curves, lines, ranking, reader, values
+from taskgrain.results import columns, curves, lines, measurements, ranking, reader, values
 from taskgrain.results.curves import Curve
 from taskgrain.results.lines import CellLine, CrashLine, CurvePoint, Line, ReferenceLine, RunLine
 from taskgrain.study.fields import WORKLOAD
@@ -153,6 +153,8 @@ class Results:
     """The content of runs.jsonl, decompressed."""
     lines: Sequence[Line] = ()
     """Its lines."""
+    place: measurements.Folder | None = None
+    """The folder as it was read."""
 
     @property
     def systems(self) -> tuple[str, ...]:
@@ -180,17 +182,16 @@ class Results:
 
 def read(folder: Path) -> Results:
     """Reads `folder`. Raises `UsageError` only if there are no lines that can be opened."""
-    contents, study = reader.read(folder), reader.study(folder)
-    machine, odd = reader.machine(folder)
+    place = measurements.opened(folder)
+    contents, study, machine = place.contents, place.study, place.machine
     shown = [cleaned(line) for line in contents.shown]
     references: dict[lines.ReferenceKey, list[ReferenceLine]] = {}
     for line in shown:
         if isinstance(line, ReferenceLine):
             references.setdefault(line.reference_key, []).append(line)
-    samples = curves.samples_of(contents.stored, machine, study.table)
     found = stored.folded(shown, Cell)
     for cell in found.values():
-        cell.known = curves.of(cell, folder, machine, study.table, samples)
+        cell.known = curves.of(cell, place)
         if started := cell.started:
             cell.command = command(started.command or "", study.table)
             cell.references = references.get(started.reference_key, ())
@@ -210,9 +211,10 @@ def read(folder: Path) -> Results:
         machine=machine,
         cells=tuple(cells),
         failures=tuple(failures),
-        warnings=tuple(reader.warnings(contents, study, odd)),
+        warnings=place.warnings,
         raw=contents.raw,
         lines=shown,
+        place=place,
     )
 
 

@@ -221,15 +221,11 @@ def _of_folders(words: list[str], names: list[str], question: Question) -> tuple
     from taskgrain.answers.compare.sides import refuse_the_same, sides
     from taskgrain.results.measurements import Folder, opened
 
-    said: set[str] = set()
-
-    def read(folder: Path, session: str | None) -> Folder:
+    def read(folder: Path) -> Folder:
         """Opens a folder, and says what is odd about it, also where nothing is left to be compared."""
-        found = opened(folder, session)
+        found = opened(folder)
         for warning in found.warnings:
-            if (line := f"{folder}: {warning}") not in said:
-                note(line)
-            said.add(line)
+            note(f"{folder}: {warning}")
         return found
 
     found = sides(words, names, read)

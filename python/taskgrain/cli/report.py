@@ -61,18 +61,18 @@ def report(
     from taskgrain.report.changes import since
     from taskgrain.report.figures import save
     from taskgrain.report.page import write
-    from taskgrain.results.reader import FILES, read, refuse_garbage
+    from taskgrain.results.reader import FILES, refuse_garbage
 
     folders = [part.partition("@")[0] for word in words for part in word.split(",")]
     own = [(Path(one) / name).resolve() for one in folders for name in FILES]
     if output is not None and output.resolve() in own:
         raise InputError("--output", str(output), "a file that is not the results' own")
     results = data.read(folder)
-    if not results.cells:
-        refuse_garbage(read(folder))
+    if not results.cells and results.place:
+        refuse_garbage(results.place.contents)
     changes: dict[str, Comparison] = {}
     for baseline in words[:-1]:
-        changes[baseline], odd = since(baseline, folder)
+        changes[baseline], odd = since(baseline, results)
         for said in odd:
             note(said)
     target = write(results, output, changes, seconds)

@@ -7,6 +7,8 @@ from pathlib import Path
 
 from taskgrain.answers.compare.cells import Compared, Comparison, Verdict, compare
 from taskgrain.answers.compare.sides import sides
+from taskgrain.answers.data import Results
+from taskgrain.results.measurements import Folder, opened
 
 Changes = Mapping[str, Comparison]
 """Results against others, by the words that name these."""
@@ -14,9 +16,14 @@ _ORDER: tuple[Verdict, ...] = ("slower", "faster", "undecided", "same", "not com
 """The most important comes first on the page."""
 
 
-def since(baseline: str, folder: Path) -> tuple[Comparison, list[str]]:
-    """The comparison `taskgrain compare BASELINE FOLDER`, and what is odd about the folders."""
-    found = sides([baseline, str(folder)])
+def since(baseline: str, results: Results) -> tuple[Comparison, list[str]]:
+    """The comparison `taskgrain compare BASELINE FOLDER` with results that were read, and what is odd about
+    the folders."""
+
+    def read(folder: Path) -> Folder:
+        return results.place if results.place and folder == results.folder else opened(folder)
+
+    found = sides([baseline, str(results.folder)], read=read)
     return compare(found), list(dict.fromkeys(said for each in found for said in each.warnings))
 
 

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 from taskgrain.estimate.advice import Efficiencies
 from taskgrain.estimate.sample import Sample
-from taskgrain.results import outcome, reader
+from taskgrain.results import measurements, outcome
 from taskgrain.results.cell import Cell, cells, marked
-from taskgrain.results.lines import CurvePoint, Line, MetgLine
-from taskgrain.results.measurements import of_lines
+from taskgrain.results.lines import CurvePoint, MetgLine
+from taskgrain.results.measurements import Folder
 from taskgrain.study.fields import WORKLOAD
 from taskgrain.study.workload import Workload
 from taskgrain.words.endings import Ending
@@ -94,39 +93,23 @@ def read(folder: Path, *, interrupted: bool = False) -> list[Curve]:
     return opened(folder, interrupted=interrupted)[0]
 
 
-def opened(folder: Path, *, interrupted: bool = False) -> tuple[list[Curve], list[str]]:
+def opened(folder: Path, *, interrupted: bool = False) -> tuple[list[Curve], tuple[str, ...]]:
     """The same, and what is odd about the folder, in words."""
-    contents, study = reader.read(folder), reader.study(folder)
-    facts, odd = reader.machine(folder)
-    every = cells(contents.shown).values()
-    samples = samples_of(contents.stored, facts, study.table)
-    found = (of(cell, folder, facts, study.table, samples, interrupted=interrupted) for cell in every)
-    return [one for one in found if one], reader.warnings(contents, study, odd)
+    place = measurements.opened(folder)
+    every = cells(place.contents.shown).values()
+    found = (of(cell, place, interrupted=interrupted) for cell in every)
+    return [one for one in found if one], place.warnings
 
 
-def samples_of(lines: Sequence[Line], machine: Mapping[str, Any], study: Mapping[str, Any]) -> SamplesOf:
-    """The samples of the cells of stored lines, which are told once somebody asks for those of one."""
-    return cache(lambda: {one.cell.name: one.samples for one in of_lines(lines, machine, study)})
-
-
-def of(
-    cell: Cell,
-    folder: Path,
-    machine: Mapping[str, Any],
-    study: Mapping[str, Any],
-    samples: SamplesOf = dict,
-    *,
-    interrupted: bool = False,
-) -> Curve | None:
-    """The curve of a cell that has ended, or was `interrupted`; `machine` and `study` are the tables of these
-    names."""
+def of(cell: Cell, place: Folder, *, interrupted: bool = False) -> Curve | None:
+    """The curve of a cell of a folder that has ended, or was `interrupted`."""
     started, failure = cell.started, cell.failure
     line = cell.result
     if line is None and failure is not None:
         line = MetgLine(cell=cell.name, time=failure.time)
     if started is None or line is None or not started.system or not (cell.ending.final or interrupted):
         return None
-    cpu, cores = machine.get("cpu"), study.get("cores")
+    cpu, cores = place.machine.get("cpu"), place.study.table.get("cores")
     asked = started.workload.get("cores") or len(cell.session.cores)
     points, problem = list(_points(line)), "it was not measured long enough"
     if failure is not None:
@@ -140,7 +123,7 @@ def of(
         {work: share for work, share, _ in points},
         line.threshold,
         cell.metg,
-        folder,
+        place.folder,
         str(cpu.get("model") or "") if isinstance(cpu, dict) else "",
         cell.session.machine,
         line.time,
@@ -154,7 +137,7 @@ def of(
         "" if points else problem,
         cell.ending in (Ending.BUDGET, Ending.UNFINISHED),
         {work: size for work, _, size in points},
-        samples,
+        place.samples,
     )
 
 

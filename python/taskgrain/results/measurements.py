@@ -10,6 +10,7 @@ import contextlib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -91,13 +92,33 @@ Measurements = Sequence[Measurement]
 
 @dataclass(frozen=True)
 class Folder:
-    """A results folder as far as comparing goes."""
+    """A results folder, whose files were read once."""
 
     folder: Path
-    measurements: tuple[Measurement, ...]
-    sessions: tuple[str, ...]
-    """The names of all sessions, in order."""
-    warnings: tuple[str, ...] = ()
+    contents: reader.Contents
+    study: reader.Study
+    machine: Mapping[str, Any]
+    """What `machine.json` holds."""
+    warnings: tuple[str, ...]
+
+    @cached_property
+    def measurements(self) -> tuple[Measurement, ...]:
+        """Those of all sessions. Lines that the user had measured anew (`--restart`) do not count."""
+        return self.of(None)
+
+    def of(self, session: str | None) -> tuple[Measurement, ...]:
+        """The measurements from the lines of one session alone, or of all."""
+        return of_lines(self.contents.stored, self.machine, self.study.table, self.folder, session)
+
+    @property
+    def sessions(self) -> tuple[str, ...]:
+        """The names of all sessions, in order."""
+        every = (line.session for line in self.contents.stored if isinstance(line, SessionLine))
+        return tuple(one for one in every if one)
+
+    def samples(self) -> Mapping[str, tuple[Sample, ...]]:
+        """The samples of the cells, by the name of the cell."""
+        return {one.cell.name: one.samples for one in self.measurements}
 
 
 @dataclass
@@ -135,17 +156,11 @@ class _Collected:
             self.runs.append((replace(line, process=process), apart + line.round, rate))
 
 
-def opened(folder: Path, session: str | None = None) -> Folder:
-    """Reads a results folder; with `session` only the lines of this one.
-
-    Lines that the user had measured anew (`--restart`) do not count. Raises `UsageError` like the reader.
-    """
+def opened(folder: Path) -> Folder:
+    """Reads a results folder. Raises `UsageError` like the reader."""
     contents = reader.read(folder)
     study, (machine, odd) = reader.study(folder), reader.machine(folder)
-    warnings = reader.warnings(contents, study, odd)
-    measurements = of_lines(contents.stored, machine, study.table, folder, session)
-    sessions = [line.session for line in contents.stored if isinstance(line, SessionLine) and line.session]
-    return Folder(folder, measurements, tuple(sessions), tuple(warnings))
+    return Folder(folder, contents, study, machine, tuple(reader.warnings(contents, study, odd)))
 
 
 def of_lines(

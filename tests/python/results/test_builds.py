@@ -204,9 +204,9 @@ def test_every_reader_says_what_is_of_another_machine(tmp_path: Path) -> None:
     lines = [session(ONE, **there), *measured(1e-6, "mpi", "tbb"), session(ONE, **here)]
     folder = made.write(tmp_path, [*lines, *measured(2e-6, "mpi")])
     said = "measured on another machine than the others: mpi@11111111.bbbbbbbb, tbb@11111111.bbbbbbbb"
-    assert curves.opened(folder)[1] == list(data.read(folder).warnings) == [said]
+    assert curves.opened(folder)[1] == data.read(folder).warnings == (said,)
     alone = made.write(tmp_path / "alone", [*lines[:3], session(TWO, **there), *measured(2e-6, "mpi")])
-    assert curves.opened(alone)[1] == [], "an earlier build of this machine"
+    assert curves.opened(alone)[1] == (), "an earlier build of this machine"
 
 
 def test_no_reader_uses_what_was_measured_anew(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ FIRST, SECOND = "aaaa1111aaaa1111", "bbbb2222bbbb2222"
 
 
 def by_build(folder: Path, session: str | None = None) -> dict[str | None, Measurement]:
-    return {one.build: one for one in opened(folder, session).measurements}
+    return {one.build: one for one in opened(folder).of(session)}
 
 
 def two_builds(folder: Path, **changes: object) -> Path:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import combinations
 from pathlib import Path
 
@@ -20,7 +21,7 @@ _LEAST = 4
 _SHOWN = 8
 """Digits of a hash in a list of what is allowed."""
 
-Open = Callable[[Path, str | None], Folder]
+Open = Callable[[Path], Folder]
 
 
 @dataclass(frozen=True)
@@ -46,9 +47,10 @@ class Side:
 def sides(words: Sequence[str], systems: Sequence[str] = (), read: Open = opened) -> list[Side]:
     """The sides that the words name, two at least.
 
-    `systems` are the only ones that count; beside one word they are the sides. Raises `InputError` or
-    `UsageError`.
+    `systems` are the only ones that count; beside one word they are the sides. Each folder is read once.
+    Raises `InputError` or `UsageError`.
     """
+    read = cache(read)
     if len(words) == 1 and systems:
         if len(systems) == 1:
             raise UsageError(f"--system: give two systems of {words[0]} at least, or a second results folder")
@@ -89,11 +91,11 @@ def side(word: str, read: Open = opened) -> Side:
         if not part:
             raise InputError("SIDE", word, "results folders, several with one comma between two")
         path, picks = _parted(part)
-        system, session, build = _picked(part, read(path, None), picks)
-        folder = read(path, session)
+        folder = read(path)
+        system, session, build = _picked(part, folder, picks)
         chosen = [
             one
-            for one in folder.measurements
+            for one in (folder.of(session) if session else folder.measurements)
             if (system is None or one.system == system)
             and (one.build == build if build else session is not None or not one.earlier)
         ]

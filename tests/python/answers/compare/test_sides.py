@@ -9,6 +9,7 @@ import compared_folders as made
 import pytest
 
 from taskgrain.answers.compare.sides import Side, side, sides
+from taskgrain.results.measurements import Folder, opened
 from taskgrain.words.errors import TaskgrainError, UsageError
 
 FIRST, SECOND = "aaaa1111aaaa1111", "bbbb2222bbbb2222"
@@ -86,6 +87,18 @@ def test_systems_of_one_folder_are_sides(folder: Path) -> None:
     first, second = sides([str(folder)], ["limit", "mpi"])
     assert (first.system, second.system) == ("limit", "mpi")
     assert first.label == f"{folder}@limit"
+
+
+def test_each_folder_is_read_once(folder: Path) -> None:
+    read: list[Path] = []
+
+    def counted(place: Path) -> Folder:
+        read.append(place)
+        return opened(place)
+
+    sides([str(folder), f"{folder}@5e551011"], ["limit", "mpi"], counted)
+    sides([str(folder)], ["limit", "mpi"], counted)
+    assert read == [folder, folder]
 
 
 def test_systems_leave_out_the_others(folder: Path) -> None:
