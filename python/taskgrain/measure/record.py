@@ -30,12 +30,9 @@ from taskgrain.results.lines import (
     RunLine,
     SessionLine,
 )
-from taskgrain.results.samples import beside, undisturbed
+from taskgrain.results.samples import SESSION, beside, undisturbed
 from taskgrain.study.workload import Cell
 from taskgrain.words.warnings import Notice, read_notice
-
-_STRIDE = 10**6
-"""Between the numbers of processes of two sessions."""
 
 
 class CellState:
@@ -265,7 +262,7 @@ class Record:
             state.problem = ""
         elif isinstance(line, RunLine):
             if line.process:  # of this session
-                line = replace(line, process=self._sessions * _STRIDE + line.process)
+                line = replace(line, process=self._sessions * SESSION + line.process)
             if line.busy_hosts:
                 shares = [one or 0.0 for one in line.busy_hosts]
                 rates = self.reference(state.kernel)[-1:].tolist()

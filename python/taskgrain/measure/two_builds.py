@@ -27,6 +27,7 @@ from taskgrain.estimate.sample import Sample
 from taskgrain.measure import call
 from taskgrain.measure.experiments.metg import MetgSearch
 from taskgrain.measure.record import CellState
+from taskgrain.results.builds import OtherBuilds
 from taskgrain.results.measurements import opened
 from taskgrain.study.settings import Settings
 from taskgrain.study.study import Study
@@ -260,10 +261,8 @@ def measure(
             commands=False,
             kept=kept,
         )
-    except UsageError as error:
-        if "--restart" in str(error):  # which makes no sense of one side alone
-            raise UsageError(f"{output}: holds results of other builds; choose another --output") from None
-        raise
+    except OtherBuilds:  # --restart makes no sense of one side alone
+        raise UsageError(f"{output}: holds results of other builds; choose another --output") from None
 
 
 def compared(

@@ -26,6 +26,10 @@ _SHOWN = 8
 """Digits of a hash in a name."""
 
 
+class OtherBuilds(UsageError):
+    """A folder holds cells of other builds than those of a session, or of another machine."""
+
+
 class Placed(NamedTuple):
     """A line under the name of its build."""
 
@@ -124,7 +128,7 @@ def _placed(line: Line, names: Mapping[str, str], replaced: set[str]) -> Placed:
 def opened(lines: Sequence[Line], session: SessionLine, choice: Choice) -> tuple[SessionLine, list[str]]:
     """The session as it goes on after these lines, and what to tell the user.
 
-    Raises `UsageError` where it has other builds than the lines, or is on another machine, and the user has
+    Raises `OtherBuilds` where it has other builds than the lines, or is on another machine, and the user has
     not chosen what to do.
     """
     sessions = [line for line in lines if isinstance(line, SessionLine)]
@@ -147,7 +151,7 @@ def opened(lines: Sequence[Line], session: SessionLine, choice: Choice) -> tuple
         env = {one.name: one.env for line in sessions for one in line.systems}
         others = [one for one in session.systems if one.name in affected and env.get(one.name) != one.env]
         why = " (with other variables of --env)" if others and not moved else ""
-        raise UsageError(
+        raise OtherBuilds(
             f"holds results of {what}{why}; give --restart to measure these systems anew and use nothing of "
             "the earlier results, or --keep-both to measure them beside the earlier results, which are then "
             f"called {example} and so on"

@@ -27,6 +27,7 @@ from taskgrain.results.lines import (
     RejectedLine,
     RunLine,
     SessionLine,
+    fields,
 )
 from taskgrain.words.endings import Ending
 from taskgrain.words.errors import InputError
@@ -41,7 +42,9 @@ _OF_A_FAILURE = (
 
 _OF_ROUNDS = ("few_rounds", "rounds_before_precise", "rounds_before_efficiency")
 """Warnings that mean nothing of a simulation: its rounds are alike to the digit."""
-NUMBERS = ("metg", "work", "overhead", "floor", "start")
+_FIELDS = fields(MetgLine)
+NUMBERS = ("metg", *(name for name in _FIELDS if f"{name}_low" in _FIELDS))
+"""The quantities of a result that have an interval."""
 
 
 def marked(system: str, bound: bool, simulated: bool) -> str:
@@ -135,7 +138,7 @@ class Cell:
     def number(self, name: str) -> Interval:
         """A quantity of its result, with the error of its simulation.
 
-        By name: metg, work (at METG), overhead, floor or start. Raises `InputError` for another name.
+        By name: one of `NUMBERS`. Raises `InputError` for another name.
         """
         if name not in NUMBERS:
             raise InputError("name", name, NUMBERS)

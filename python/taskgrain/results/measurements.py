@@ -31,11 +31,8 @@ from taskgrain.results.lines import (
     RunLine,
     SessionLine,
 )
-from taskgrain.results.samples import counting
+from taskgrain.results.samples import SESSION, counting
 from taskgrain.study.workload import Workload
-
-_STRIDE = 10**6
-"""Between the numbers of rounds, and of processes, of two sessions."""
 
 
 @dataclass(frozen=True)
@@ -151,7 +148,7 @@ class _Collected:
             self.cell.take(line)
         if isinstance(line, RunLine) and line.round is not None:
             rate = peak_beside([rates[: line.cores]]) if rates and line.cores else math.nan
-            apart = session.number * _STRIDE
+            apart = session.number * SESSION
             process = line.process and apart + line.process
             self.runs.append((replace(line, process=process), apart + line.round, rate))
 

@@ -13,6 +13,8 @@ from taskgrain.estimate.start import FEWEST_ROUNDS
 from taskgrain.machine.busy import left_alone
 from taskgrain.results.lines import Attempt, RunLine
 
+SESSION = 10**6
+"""Lies between the numbers of rounds, and of processes, of two sessions."""
 FEWEST_ALONE = 3
 """So many runs of a size that others left alone are better than any number of those that they disturbed: with
 them it takes part in the fit."""

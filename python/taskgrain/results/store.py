@@ -18,7 +18,7 @@ from typing import Any, Self
 import tomli_w
 
 from taskgrain.results import reader, whole_file
-from taskgrain.results.builds import Choice, opened, placed
+from taskgrain.results.builds import Choice, OtherBuilds, opened, placed
 from taskgrain.results.lines import Line, SessionLine
 from taskgrain.results.log_file import LogFile
 from taskgrain.results.parse import Odd, from_json
@@ -116,8 +116,8 @@ def goes_on(
     if session:
         try:
             session, notes = opened(contents.stored, session, choice)
-        except UsageError as error:
-            raise UsageError(f"{folder}: {error}") from None
+        except OtherBuilds as error:
+            raise OtherBuilds(f"{folder}: {error}") from None
     return contents, session, [*(f"{folder}: {one}" for one in notes), *contents.warnings()]
 
 

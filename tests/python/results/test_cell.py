@@ -247,7 +247,7 @@ def test_a_cell_is_shown_in_a_line_and_names_its_numbers() -> None:
     cell = stored("mpi", "fft")
     assert repr(cell) == "<Cell mpi/fft: precise, 0 runs>"
     with pytest.raises(
-        InputError, match="name: nonsense is not allowed; allowed: metg, work, overhead, floor"
+        InputError, match="name: nonsense is not allowed; allowed: metg, work, overhead, quiet, floor, start"
     ):
         cell.number("nonsense")
 
