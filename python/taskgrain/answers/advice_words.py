@@ -43,7 +43,7 @@ def sentences(question: Question, answers: Sequence[Answer]) -> Iterator[str]:
     )
     if rough:
         each = [f"{efficiency(one.efficiency)} with {one.name}" for one in rough]
-        yield f"{tasks} reach {_listed(each)}, by one round, which does not tell how sure that is."
+        yield f"{tasks} reach {quantity.listed(each)}, by one round, which does not tell how sure that is."
     above: float | None = None
     for at in sorted(LEVELS, reverse=True):
         reach = [one for one in answers if _highest(one) == at]
@@ -51,10 +51,10 @@ def sentences(question: Question, answers: Sequence[Answer]) -> Iterator[str]:
         unsure = [one.name for one in reach if one.name not in short]
         but = f", but not {quantity.percent(above)}," if above else ""
         if short:
-            yield f"{tasks} reach {quantity.percent(at)}{but} with {_listed(short)}."
+            yield f"{tasks} reach {quantity.percent(at)}{but} with {quantity.listed(short)}."
         if unsure:
             yield (
-                f"{tasks} reach {quantity.percent(at)} with {_listed(unsure)}; whether they reach "
+                f"{tasks} reach {quantity.percent(at)} with {quantity.listed(unsure)}; whether they reach "
                 f"{quantity.percent(above)} is not known."
             )
         above = at
@@ -75,7 +75,7 @@ def sentences(question: Question, answers: Sequence[Answer]) -> Iterator[str]:
             why = one.problem or "there is no result for these tasks; --measure measures them"
             nothing.setdefault(why, []).append(one.name)
     for why, names in nothing.items():
-        yield f"Nothing is known of {_listed(names)}: {why}."
+        yield f"Nothing is known of {quantity.listed(names)}: {why}."
     if bounds:
         each = [f"{one.name} {efficiency(one.efficiency)}" for one in bounds]
         yield f"Nobody can choose a bound, which shows what could be reached: {'; '.join(each)}."
@@ -105,7 +105,7 @@ def _choice(found: Choice) -> str:
         told = [told[0], f"{len(told) - 2} others less", f"{told[-1]} at least"]
     saves = f"If you use another now, it saves this share of your time: {', '.join(told)}"
     if not found.best.known:
-        more = f" It takes less time than {_listed([*sure])}. {saves}." if sure else ""
+        more = f" It takes less time than {quantity.listed([*sure])}. {saves}." if sure else ""
         names = [best, *(one.name for one in found.bounded)]
         far = _few(names) + (" were" if len(names) > 1 else " was")
         return (
@@ -118,9 +118,9 @@ def _choice(found: Choice) -> str:
     if not sure and maybe:
         return f"{best} seems to take the least time{of}, but that is not sure."
     if not sure:
-        return f"No difference in time between {_listed([best, *others])} is shown."
+        return f"No difference in time between {quantity.listed([best, *others])} is shown."
     alike = [name for name in others if name not in maybe]
-    rest = f"; no difference to {_listed(alike)} is shown" if alike else ""
+    rest = f"; no difference to {quantity.listed(alike)} is shown" if alike else ""
     return f"{best} takes the least time{of}. {saves}{rest}."
 
 
@@ -217,8 +217,4 @@ def _time(seconds: float) -> str:
 
 def _few(names: Sequence[str]) -> str:
     """The names, or the first one and how many others there are."""
-    return f"{names[0]} and {len(names) - 1} others" if len(names) > _NAMED else _listed(names)
-
-
-def _listed(names: Sequence[str]) -> str:
-    return " and ".join(part for part in (", ".join(names[:-1]), names[-1]) if part)
+    return f"{names[0]} and {len(names) - 1} others" if len(names) > _NAMED else quantity.listed(names)

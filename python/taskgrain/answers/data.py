@@ -21,6 +21,7 @@ from taskgrain.results import columns, curves, lines, measurements, ranking, rea
 from taskgrain.results.curves import Curve
 from taskgrain.results.lines import CellLine, CrashLine, CurvePoint, Line, ReferenceLine, RunLine
 from taskgrain.study.fields import WORKLOAD
+from taskgrain.study.settings import Settings
 from taskgrain.words.plain import cleaned, text
 
 Fields = Mapping[str, object]
@@ -65,7 +66,7 @@ class Cell(stored.Cell):
     @property
     def threshold(self) -> float:
         """The efficiency that METG is for."""
-        return columns.threshold(self) or 0.5
+        return columns.threshold(self) or Settings.threshold
 
     @property
     def rounds(self) -> int | None:

@@ -130,7 +130,7 @@ def _orders(cells: Sequence[Cell]) -> Iterable[str]:
         slower = len(known) - len(ties)
         said = f"{workload}: {best.system}"
         if ties:
-            said += f" has the smallest METG, but no difference to {_listed(ties)} is shown"
+            said += f" has the smallest METG, but no difference to {quantity.listed(ties)} is shown"
         elif apart and not slower:
             said = f"{workload}: no system could be compared; {best.system} has the smallest value"
             apart = []
@@ -141,9 +141,9 @@ def _orders(cells: Sequence[Cell]) -> Iterable[str]:
         if (ties or apart) and slower:
             said += f"; {quantity.counted(slower, 'other')} {'is' if slower == 1 else 'are'} slower"
         if apart:
-            said += f"; not compared: {_listed(apart)}"
+            said += f"; not compared: {quantity.listed(apart)}"
         if unknown:
-            said += f"; without a number: {_listed(unknown)}"
+            said += f"; without a number: {quantity.listed(unknown)}"
         yield f"{said}{_beside_bounds(best, every)}."
 
 
@@ -153,8 +153,4 @@ def _beside_bounds(best: Cell, cells: Sequence[Cell]) -> str:
     ratios = [(one.system, ranking.ratio(best, one)) for one in known]
     each = [(system, quantity.ratio_interval(found).removesuffix(" ×")) for system, found in ratios if found]
     said = [f"{times} times the bound {system}" for system, times in each]
-    return f"; {best.system} is at {_listed(said)}" if said else ""
-
-
-def _listed(names: Sequence[str]) -> str:
-    return " and ".join(part for part in (", ".join(names[:-1]), names[-1]) if part)
+    return f"; {best.system} is at {quantity.listed(said)}" if said else ""

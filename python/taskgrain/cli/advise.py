@@ -17,6 +17,7 @@ from taskgrain.cli.options import (
     Json,
     Launcher,
     Names,
+    Quiet,
     Systems,
     Text,
     equipped,
@@ -79,7 +80,7 @@ def advise(
     hosts: Annotated[Text, setting("hosts")] = None,
     hostfile: Annotated[Text, setting("hostfile")] = None,
     as_json: Json = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress on standard error.")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Says which system takes the least time for tasks of a given time, and which reach 50, 80 and 90 %
     efficiency, by what margin.

@@ -23,12 +23,14 @@ from taskgrain.cli.options import (
     Json,
     Launcher,
     Margin,
+    Quiet,
     Systems,
     Text,
     equipped,
     graph_options,
     setting,
     split_names,
+    verdicts_by,
 )
 from taskgrain.words import numbers, quantity
 from taskgrain.words.errors import EXIT_FAILED, Interrupted, UsageError
@@ -63,15 +65,7 @@ def compare(
             help="Only these systems, with commas; of one folder they are the sides. You can repeat it.",
         ),
     ] = None,
-    by: Annotated[
-        str,
-        typer.Option(
-            "--by",
-            metavar="NAME",
-            help="What verdicts are given by: metg, overhead, floor, rate, efficiency (default metg).",
-            show_default=False,
-        ),
-    ] = "metg",
+    by: Annotated[str, verdicts_by("metg, overhead, floor, rate, efficiency")] = "metg",
     margin: Margin = None,
     across_hosts: AcrossHosts = False,
     fail: Annotated[
@@ -123,7 +117,7 @@ def compare(
     folders: Systems = None,
     env: Env = None,
     launcher: Launcher = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress on standard error.")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Compares results: for each cell a ratio with its interval, and faster, slower, same or undecided."""
     from taskgrain.answers.compare import cells

@@ -17,6 +17,7 @@ from taskgrain.cli.options import (
     Json,
     Launcher,
     Names,
+    Quiet,
     Systems,
     Text,
     equipped,
@@ -76,7 +77,7 @@ def faults(
     launcher: Launcher = None,
     as_json: Json = False,
     dry_run: DryRun = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress on standard error.")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Runs a workload with and without a fault in turn, and shows which systems survive it, and at what cost.
 

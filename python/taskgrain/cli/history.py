@@ -10,7 +10,16 @@ import typer
 
 from taskgrain.cli.gate import Gate
 from taskgrain.cli.notes import note
-from taskgrain.cli.options import AcrossHosts, FailOnMissing, FailOnUndecided, Json, Margin, Text, split_names
+from taskgrain.cli.options import (
+    AcrossHosts,
+    FailOnMissing,
+    FailOnUndecided,
+    Json,
+    Margin,
+    Text,
+    split_names,
+    verdicts_by,
+)
 from taskgrain.machine.commit import commit
 from taskgrain.words import numbers, quantity
 from taskgrain.words.errors import InputError, UsageError, unwritable
@@ -84,15 +93,7 @@ def history(
             show_default=False,
         ),
     ] = None,
-    by: Annotated[
-        str,
-        typer.Option(
-            "--by",
-            metavar="NAME",
-            help="What verdicts are given by: metg, overhead, floor, rate (default metg).",
-            show_default=False,
-        ),
-    ] = "metg",
+    by: Annotated[str, verdicts_by("metg, overhead, floor, rate")] = "metg",
     margin: Margin = None,
     across_hosts: AcrossHosts = False,
     fail: Annotated[

@@ -144,6 +144,12 @@ def _warn(ignored: Sequence[str], what: str) -> None:
         note(f"warning: {options}: {what} does not use {them}")
 
 
+def verdicts_by(names: str) -> Any:
+    """The option `--by`, which chooses one of these quantities."""
+    given = f"What verdicts are given by: {names} (default metg)."
+    return typer.Option("--by", metavar="NAME", help=given, show_default=False)
+
+
 def graph_options(
     *, without: Sequence[str] = (), **defaults: object
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -266,6 +272,7 @@ Formats = Annotated[
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress on standard error.")]
 DryRun = Annotated[
     bool, typer.Option("--dry-run", help="Show what would be measured and for how long; measure nothing.")
 ]
@@ -309,7 +316,7 @@ class Measuring:
         ),
     ] = False
     timing: Annotated[bool, typer.Option("--timing", help="Say where the time of this call went.")] = False
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress on standard error.")] = False
+    quiet: Quiet = False
 
 
 def measuring_options(command: Callable[..., None]) -> Callable[..., None]:

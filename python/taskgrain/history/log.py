@@ -24,12 +24,11 @@ from taskgrain.results.lines import (
     UnknownLine,
 )
 from taskgrain.results.measurements import Measurement
+from taskgrain.study.settings import Settings
 from taskgrain.words import quantity
 from taskgrain.words.errors import UsageError
 from taskgrain.words.finite import finite
 
-_THRESHOLD = 0.5
-"""Where an older folder does not say it."""
 _NEAR = (0.5, 1.5)
 """Points of a curve are kept whose efficiency is between these times the threshold."""
 _END_OF_TIME = 253402300800.0
@@ -148,5 +147,5 @@ def _kept(lines: tuple[Line, ...], cells: Mapping[str, Measurement]) -> Iterator
 
 
 def _near(line: MetgLine) -> Iterator[CurvePoint]:
-    low, high = (times * (line.threshold or _THRESHOLD) for times in _NEAR)
+    low, high = (times * (line.threshold or Settings.threshold) for times in _NEAR)
     return (one for one in line.curve if one.efficiency is not None and low <= one.efficiency <= high)

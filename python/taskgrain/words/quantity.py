@@ -7,6 +7,7 @@ not known (`None`) is shown as `NOTHING`.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from taskgrain.words.interval import Interval
 
@@ -120,6 +121,11 @@ def _says_nothing(share: Interval) -> bool:
 def counted(number: int, noun: str) -> str:
     """A number of things: `1 cell`, `2 cells`."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def listed(names: Sequence[str]) -> str:
+    """Some names, at least one: `a`, `a and b`, `a, b and c`."""
+    return " and ".join(part for part in (", ".join(names[:-1]), names[-1]) if part)
 
 
 def mean(value: float) -> str:

@@ -37,6 +37,7 @@ from taskgrain.estimate.sessions import (
 from taskgrain.results.cell import Cell
 from taskgrain.results.lines import Host
 from taskgrain.results.measurements import Measurement, Measurements, together
+from taskgrain.study.settings import Settings
 from taskgrain.words.endings import Ending
 from taskgrain.words.interval import Interval
 
@@ -51,8 +52,6 @@ tests of bioequivalence."""
 _EXACT = Scatter(variance=0.0, within=0.0, freedom=USUAL.freedom)
 """Between sessions that simulate the same: a number is uncertain by what its search left open alone."""
 _RESAMPLES = 1000
-_THRESHOLD = 0.5
-"""Where an older folder does not say it."""
 
 
 @dataclass(frozen=True)
@@ -278,7 +277,7 @@ class _Pair:
 
     def _threshold(self) -> float:
         stored = self.contender[0].conditions.settings.get("threshold")
-        return stored if isinstance(stored, float) else _THRESHOLD
+        return stored if isinstance(stored, float) else Settings.threshold
 
     def _ratio(
         self, quantity: Quantity, threshold: float, confidence: float, iterations: int | None
