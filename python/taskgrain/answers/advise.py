@@ -24,6 +24,7 @@ from taskgrain.study.shape import best_efficiency
 from taskgrain.study.steps import Steps, with_steps
 from taskgrain.study.workload import Workload
 from taskgrain.words.interval import Interval
+from taskgrain.words.origin import Origin
 from taskgrain.words.quantity import counted
 
 LEVELS = (0.5, 0.8, 0.9)
@@ -95,6 +96,11 @@ class Answer:
     def name(self) -> str:
         """The system's, with a mark if nobody can choose it, or if it is simulated."""
         return self.curve.called if self.curve else self.system
+
+    @property
+    def origin(self) -> Origin | None:
+        """Where its curve is from."""
+        return self.curve.origin if self.curve else None
 
     @property
     def known(self) -> bool:
@@ -289,16 +295,6 @@ def of_machine(curves: Sequence[Curve], fingerprint: str) -> tuple[list[Curve], 
     own = [one for one in curves if one.fingerprint == fingerprint]
     left = dict.fromkeys(str(one.folder) for one in curves if one.fingerprint != fingerprint)
     return own, [f"{folder}: is of another machine, and not used beside what is measured" for folder in left]
-
-
-def of_one_kind(answers: Sequence[Answer]) -> tuple[list[Answer], list[str]]:
-    """The answers without those that are simulated where others are measured, and which are left out."""
-    simulated = [one for one in answers if one.curve and one.curve.simulated]
-    if not simulated or not any(one.curve and not one.curve.simulated for one in answers):
-        return list(answers), []
-    names = ", ".join(one.system for one in simulated)
-    said = f"{names}: left out, as simulated and not measured like the others; ask for it by --system"
-    return [one for one in answers if one not in simulated], [said]
 
 
 def missing(answers: Mapping[str, Answer]) -> list[str]:

@@ -22,6 +22,7 @@ from taskgrain.results.curves import Curve
 from taskgrain.results.lines import CellLine, CrashLine, CurvePoint, Line, ReferenceLine, RunLine
 from taskgrain.study.fields import WORKLOAD
 from taskgrain.study.settings import Settings
+from taskgrain.words.origin import Origin
 from taskgrain.words.plain import cleaned, text
 
 Fields = Mapping[str, object]
@@ -162,14 +163,9 @@ class Results:
         return tuple(dict.fromkeys(cell.system for cell in self.cells))
 
     @property
-    def simulated(self) -> str:
-        """What stands before each plot and the name of its file, if the times are of a simulation."""
-        return "simulated " * any(cell.simulated for cell in self.cells)
-
-    @property
-    def interval(self) -> str:
-        """What a bar around METG is: that of a simulation is its error, and has no confidence."""
-        return "interval" if self.simulated else "95 % interval"
+    def origin(self) -> Origin:
+        """Where its times are from."""
+        return Origin.of(cell.origin for cell in self.cells)
 
     @property
     def ranked(self) -> list[str]:
@@ -203,7 +199,7 @@ def read(folder: Path) -> Results:
         for cell in cells
         for line in cell.problems
     ]
-    simulated = "Simulated: " * any(cell.simulated for cell in found.values())
+    simulated = "Simulated: " * any(cell.origin.simulated for cell in cells)
     return Results(
         folder=folder,
         title=simulated + _title(folder, study),

@@ -15,6 +15,7 @@ from taskgrain.study.workload import Workload
 from taskgrain.words.endings import Ending
 from taskgrain.words.errors import InputError, UsageError
 from taskgrain.words.interval import Interval
+from taskgrain.words.origin import together
 
 Say = Callable[[str], None]
 """Takes a sentence about what is left out."""
@@ -42,7 +43,7 @@ class Prediction:
     def simulated_on(self, cores: int) -> bool:
         """Whether the curve that tells of so many cores is simulated, and not all of them are."""
         held = [self.cells[0], *(one for one in self.cells if (one.cores or 0) <= cores)][-1]
-        return held.simulated and not self.cells[0].simulated
+        return held.origin.simulated and not self.cells[0].origin.simulated
 
 
 def chosen(
@@ -53,7 +54,10 @@ def chosen(
     `wished` are the systems, if the user names some. Raises `InputError` or `UsageError`.
     """
     name, here = _workload(results, workload)
-    return name, _scaling(_of_one_kind(_usable(here, wished), say), results.settings.get("cores"), say)
+    kept, left_out = together(_usable(here, wished))
+    for one in left_out:
+        say(one)
+    return name, _scaling(kept, results.settings.get("cores"), say)
 
 
 def predictions(cells: Sequence[Cell], work: float, steps: int) -> list[Prediction]:
@@ -97,9 +101,9 @@ def simulated(
     names = ", ".join(most)
     needs: dict[str, Callable[[Cell, Cell], object]] = {
         "has no results": lambda *_: True,
-        "has no simulated cells": lambda _, cell: cell.simulated,
+        "has no simulated cells": lambda _, cell: cell.origin.simulated,
         "its simulated cells have no curve": lambda _, cell: cell.points and not cell.error,
-        f"{names}: simulated, too, and not measured": lambda one, _: not one.simulated,
+        f"{names}: simulated, too, and not measured": lambda one, _: not one.origin.simulated,
         f"does not simulate the driver of {names}": lambda one, cell: driver(cell) == driver(one),
         f"has no workload with the tasks of {measured[0].workload}, and as many on each core": _alike,
         f"simulates no more cores than were measured of {names}": lambda one, cell: (
@@ -110,14 +114,13 @@ def simulated(
     for said, fits in needs.items():
         before, found = found, [pair for pair in found if fits(*pair)]
         if not found:
-            there = ", ".join(dict.fromkeys(_tasks(cell) for _, cell in before if cell.simulated))
+            there = ", ".join(dict.fromkeys(_tasks(cell) for _, cell in before if cell.origin.simulated))
             said += f"; it simulates {there}" * bool(there)
             same = [
                 name for name, one in known.items() if one.simulates_nodes and source(one) == driver(last)
             ]
-            said += (
-                f". To simulate more: {_to_simulate(min(same), last)}" if same and not last.simulated else ""
-            )
+            if same and not last.origin.simulated:
+                said += f". To simulate more: {_to_simulate(min(same), last)}"
             raise UsageError(f"--simulate: {results.folder}: {said}")
     taken: dict[tuple[str, int | None], Cell] = {}
     for name in dict.fromkeys(one.system for one, _ in found):
@@ -172,14 +175,6 @@ def _usable(here: Sequence[Cell], wished: Collection[str] | None) -> list[Cell]:
     return [cell for cell in usable if cell.system not in idle and cell.metg.value is not None] or usable
 
 
-def _of_one_kind(cells: list[Cell], say: Say) -> list[Cell]:
-    """Those that were measured; all of them if all are simulated. Says which are left out."""
-    measured = [cell for cell in cells if not cell.simulated]
-    if measured and (names := ", ".join(dict.fromkeys(cell.system for cell in cells if cell.simulated))):
-        say(f"{names}: left out, as simulated and not measured like the others; ask for it by --system")
-    return measured or cells
-
-
 def _scaling(cells: list[Cell], given: object, say: Say) -> list[Cell]:
     """Those that use more than one core; says which of them do not, though `given` cores were there."""
 
@@ -229,7 +224,7 @@ def _alike(one: Cell, other: Cell) -> bool:
 
 def _program(cell: Cell, work: float, steps: int) -> Program:
     sizes = {point.efficiency * point.granularity: point.time for point in cell.points}
-    curve = {size: time.within(cell.simulation_error, size) for size, time in sizes.items()}
+    curve = {size: time.within(cell.origin.error, size) for size, time in sizes.items()}
     floor = cell.number("floor")
     if floor.value is not None:
         curve[0.0] = floor

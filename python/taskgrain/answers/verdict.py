@@ -11,6 +11,7 @@ from taskgrain.results import ranking
 from taskgrain.results.cell import Cell
 from taskgrain.words import quantity
 from taskgrain.words.endings import Ending
+from taskgrain.words.origin import Origin
 
 _BUSY = 1.1
 """The kernel alone at its best over the kernel alone beside the runs, from which on a machine was busy."""
@@ -33,9 +34,10 @@ def state_of_the_machine(cells: Sequence[Cell]) -> str:
 
     Empty where there is nothing to say of either.
     """
-    if cells and all(cell.simulated for cell in cells):
-        without = " Ratios do not hold this error." * any(cell.simulation_error > 1.0 for cell in cells)
-        return f"{_SIMULATED} {error_of(cells)}{without}"
+    if cells and all(cell.origin.simulated for cell in cells):
+        origin = Origin.of(cell.origin for cell in cells)
+        without = " Ratios do not hold this error." * (origin.error > 1.0)
+        return f"{_SIMULATED} {origin.note}{without}"
     busy = how_busy(cells)
     machine = busy or "The machine seemed quiet."
     if _median(cell.disturbed for cell in cells) > _MOSTLY:
@@ -90,17 +92,6 @@ def how_busy(measured: Sequence[Beside]) -> str:
 
 def _median(found: Iterable[float | None]) -> float:
     return median([one for one in found if one is not None] or [0.0])
-
-
-def error_of(cells: Sequence[Cell]) -> str:
-    """What the intervals of simulated cells are."""
-    error = max(one.simulation_error for one in cells if one.simulated)
-    if error == 1.0:
-        return "The results do not say how far the simulation is from a machine."
-    return (
-        "Intervals of what is simulated are the simulation's own error, a factor of "
-        f"{error:g} for two ranks, and no confidence intervals."
-    )
 
 
 def _within(factors: Iterable[float]) -> str:

@@ -12,6 +12,7 @@ from taskgrain.answers.advise import LEVELS, Answer, Question, choice
 from taskgrain.cli.printer import Printer
 from taskgrain.words import quantity
 from taskgrain.words.interval import Interval
+from taskgrain.words.origin import MEASURED
 
 
 def show(out: Printer, question: Question, answers: Sequence[Answer]) -> None:
@@ -24,7 +25,7 @@ def show(out: Printer, question: Question, answers: Sequence[Answer]) -> None:
     shown = [one for one in answers if one.curve]
     if not shown:
         return
-    how = "simulated" if any(one.curve and one.curve.simulated for one in shown) else "measured"
+    how = "simulated" if any(one.origin and one.origin.simulated for one in shown) else "measured"
     chosen = choice(answers)
     ranked = sorted(shown, key=lambda one: (bool(one.curve and one.curve.bound), -one.speed))
     columns = {
@@ -100,4 +101,4 @@ def _answer(one: Answer, titles: Mapping[str, str], saves: Interval | None) -> d
         "levels": [asdict(each) for each in one.levels],
         "source": found,
         "problem": one.problem or None,
-    } | ({"simulated": True} if curve and curve.simulated else {})
+    } | (one.origin or MEASURED).fields

@@ -29,6 +29,7 @@ from taskgrain.cli.options import (
 from taskgrain.study.fields import rivals
 from taskgrain.words import numbers
 from taskgrain.words.errors import EXIT_FAILED, InputError, Interrupted, UsageError
+from taskgrain.words.origin import together
 
 if TYPE_CHECKING:
     from taskgrain.drive.system import System
@@ -157,7 +158,7 @@ def advise(
     elif not any(one.curve for one in answers.values()):
         notes += advice.others(found, question)
     titles = {name: one.title for name, one in known.items()}
-    ordered, left_out = advice.of_one_kind(list(answers.values()))
+    ordered, left_out = together([*answers.values()])
     notes += left_out
     if as_json:
         print_json(as_dict(question, ordered, titles) | {"notes": notes, "interrupted": bool(interrupted)})

@@ -61,7 +61,7 @@ def _names(trends: Sequence[Trend]) -> list[str]:
     for one in trends:
         number = 1 + sum(name.partition(" ")[0] == one.series.name for name in found)
         number_of = f" #{number}" if number > 1 else ""
-        found.append(one.series.name + " (simulated)" * one.series.simulated + number_of)
+        found.append(one.series.name + one.series.origin.mark + number_of)
     return found
 
 
@@ -150,7 +150,7 @@ def _series(one: Trend, by: Quantity, history: History) -> dict[str, Any]:
         "system": one.series.system,
         "workload": one.series.workload,
         "machine": conditions.machine,
-        **({"simulated": True} if one.series.simulated else {}),
+        **one.series.origin.fields,
         "apart": one.series.apart or None,
         "clock": clock if one.series.clocks else None,
         "iterations": size if by == "rate" else None,

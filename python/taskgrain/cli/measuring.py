@@ -132,7 +132,7 @@ def _table(cells: Sequence[Cell], shown: Sequence[columns.Quantity]) -> tuple[li
 
 def _intervals(cells: Sequence[Cell]) -> str:
     """What stands in brackets, unless that is the error of a simulation, as `verdict` says."""
-    return "" if any(one.simulated for one in cells) else ", with 95 % intervals"
+    return "" if any(one.origin.simulated for one in cells) else ", with 95 % intervals"
 
 
 def show_task_times(out: Printer, cells: Sequence[Cell], asked: Sequence[float]) -> None:

@@ -14,6 +14,7 @@ from taskgrain.cli.options import Json, Text, split_names
 from taskgrain.words import numbers, quantity
 from taskgrain.words.errors import InputError
 from taskgrain.words.interval import Interval
+from taskgrain.words.origin import Origin
 
 if TYPE_CHECKING:
     from taskgrain.answers.data import Cell, Results
@@ -99,8 +100,6 @@ def _warn(results: Results) -> None:
 
 
 def _show(out: Printer, name: str, found: Sequence[Prediction], counts: Sequence[int]) -> None:
-    from taskgrain.answers.verdict import error_of
-
     first = found[0]
     names = [one.cells[0].called for one in found]
     share = quantity.percent(first.cells[0].threshold)
@@ -123,7 +122,7 @@ def _show(out: Printer, name: str, found: Sequence[Prediction], counts: Sequence
         [
             str(count),
             quantity.seconds(first.program.curves[0][1].work / count),
-            *(_time(one.program.on(count)) + " (simulated)" * one.simulated_on(count) for one in found),
+            *(_time(one.program.on(count)) + Origin(one.simulated_on(count)).mark for one in found),
         ]
         for count in counts
     ]
@@ -138,11 +137,11 @@ def _show(out: Printer, name: str, found: Sequence[Prediction], counts: Sequence
     if any(not one.program.on(count).measured for one in found for count in counts):
         out.text("≈: no tasks of this size were measured")
     every = [cell for one in found for cell in one.cells]
-    simulated = [cell for cell in every if cell.simulated]
-    where = {"measured": [cell for cell in every if not cell.simulated], "simulated": simulated}
+    simulated = [cell for cell in every if cell.origin.simulated]
+    where = {"measured": [cell for cell in every if not cell.origin.simulated], "simulated": simulated}
     said = " and ".join(f"{how} on {_where(here)}" for how, here in where.items() if here)
     if simulated:
-        out.text(error_of(simulated))
+        out.text(Origin.of(one.origin for one in simulated).note)
     out.text(
         f"{said.capitalize()}. For more of them, this supposes that the overhead of a task stays the "
         "same, and that the work divides evenly. A network, or memory that more cores share, may cost more.",
@@ -182,7 +181,7 @@ def _count(value: float) -> str:
 def _fields(name: str, found: Prediction, counts: Sequence[int]) -> dict[str, Any]:
     cells, program = found.cells, found.program
     until, least = found.until, program.at_least()
-    most = [one for one in cells if one.simulated == cells[0].simulated][-1]
+    most = [one for one in cells if one.origin.simulated == cells[0].origin.simulated][-1]
     rows = [program.on(count) for count in counts]
     return {
         "system": most.system,
@@ -201,13 +200,11 @@ def _fields(name: str, found: Prediction, counts: Sequence[int]) -> dict[str, An
                 "efficiency": asdict(row.efficiency),
                 "measured": row.measured,
             }
-            | ({"simulated": True} if found.simulated_on(count) else {})
+            | Origin(found.simulated_on(count)).fields
             for count, row in zip(counts, rows, strict=True)
         ],
     } | (
-        {"simulated": True}
-        if most.simulated
-        else {"simulated_cores": cells[-1].cores}
-        if cells[-1].simulated
-        else {}
+        {"simulated_cores": cells[-1].cores}
+        if cells[-1].origin.simulated and not most.origin.simulated
+        else most.origin.fields
     )

@@ -38,7 +38,7 @@ def _beside_metg(workload: str, measured: Sequence[Measured]) -> Table:
             for kind in EFFORTS
             if one.system in frontiers[kind]
         ]
-        metg = quantity.interval(one.cell.metg) + " (simulated)" * one.cell.simulated
+        metg = quantity.interval(one.cell.metg) + one.cell.origin.mark
         cores = quantity.NOTHING if one.cell.cores is None else str(one.cell.cores)
         rows.append((one.system, ", ".join(unbeaten), cores, metg, *_numbers(one.count)))
     columns = ("system", "frontier", "cores", "METG", "lines", "with constructs", "constructs")
@@ -93,7 +93,7 @@ def _cells(measured: Sequence[Measured]) -> list[dict[str, Any]]:
             "metg": one.cell.metg.value,
             "low": one.cell.metg.low,
             "high": one.cell.metg.high,
-            **({"simulated": True} if one.cell.simulated else {}),
+            **one.cell.origin.fields,
             "unbeaten": {
                 kind: {True: "yes", False: "unknown", None: "no"}[frontiers[kind].get(one.system)]
                 for kind in EFFORTS

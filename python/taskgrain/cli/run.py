@@ -30,6 +30,7 @@ from taskgrain.cli.options import (
 from taskgrain.words import numbers, quantity
 from taskgrain.words.errors import EXIT_FAILED, UsageError
 from taskgrain.words.interval import Interval
+from taskgrain.words.origin import Origin
 
 if TYPE_CHECKING:
     from taskgrain.cli.printer import Printer
@@ -174,7 +175,7 @@ def _show(out: Printer, outcomes: Sequence[dict[str, Any]], validate: str) -> No
     for one in outcomes:
         # The file of a DAG says its steps.
         steps = "" if one.get("tasks_in_flight") == 0 else f", {counted(one['steps'], 'step')}"
-        mark = " (simulated)" * one["simulated"]
+        mark = Origin(one["simulated"]).mark
         title = f"{one['system']}{mark}  {one['workload']}{steps}, {counted(one['iterations'], 'iteration')}"
         out.text(title, "bold")
         if "error" in one:

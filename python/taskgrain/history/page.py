@@ -12,6 +12,7 @@ from taskgrain.history.chart import svg
 from taskgrain.history.text import called, day, measured, summary, title, why
 from taskgrain.history.trends import History, Trend
 from taskgrain.words import quantity
+from taskgrain.words.origin import Origin
 
 _BROAD, _NARROW = 760, 340
 """Pixels of the two charts; the style sheet shows the one that fits."""
@@ -31,7 +32,7 @@ def render(history: History, name: str) -> str:
         style=Markup(style),
         summary=summary(history),
         quantity=called(history.question.by),
-        interval="interval" if any(one.series.simulated for one in history.trends) else "95 % interval",
+        interval=Origin.of(one.series.origin for one in history.trends).interval,
         trends=[_section(one, history) for one in history.trends],
         version=taskgrain.__version__,
     )

@@ -13,6 +13,7 @@ from taskgrain.history.log import Log
 from taskgrain.results.measurements import Measurement
 from taskgrain.words.endings import Ending
 from taskgrain.words.interval import Interval
+from taskgrain.words.origin import Origin
 
 UNITS: Mapping[Quantity, str] = {"metg": "s", "overhead": "s", "floor": "s", "rate": "1/s"}
 """Units of the quantities of a history. A rate is in tasks a second."""
@@ -82,9 +83,9 @@ class Series:
         return f"{self.system}/{self.workload}"
 
     @property
-    def simulated(self) -> bool:
-        """Whether its numbers are those of a simulation."""
-        return any(entry.measurement.cell.simulated for entry in self.entries)
+    def origin(self) -> Origin:
+        """Where its numbers are from."""
+        return Origin.of(entry.measurement.cell.origin for entry in self.entries)
 
     def size(self) -> int | None:
         """Iterations of the tasks that rates are of: those that most sessions measured; None if none did."""

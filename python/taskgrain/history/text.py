@@ -33,7 +33,7 @@ def session(entry: Entry) -> str:
 
 def title(one: Series) -> str:
     """The workload of a series, with a mark if it is simulated, and why it is not the first of its cell."""
-    return one.workload + ", simulated" * one.simulated + (f", {one.apart}" if one.apart else "")
+    return one.workload + ", simulated" * one.origin.simulated + (f", {one.apart}" if one.apart else "")
 
 
 def value(number: float | None, by: Quantity) -> str:
@@ -126,9 +126,9 @@ def summary(history: History) -> list[str]:
             f"The clock moved: the kernel alone did up to {quantity.percent(moved)} more in one session than "
             "in another. Sessions are compared at one clock, that of a typical one."
         )
-    if any(one.series.simulated for one in history.trends):
+    if any(one.series.origin.simulated for one in history.trends):
         said.append("Intervals of simulated series do not hold the simulation's own error.")
-    if all(one.series.simulated for one in history.trends if one.changes):
+    if all(one.series.origin.simulated for one in history.trends if one.changes):
         return said
     together, each = quantity.percent(history.question.confidence), quantity.percent(history.confidence, 2)
     if len(history.trends) == 1:

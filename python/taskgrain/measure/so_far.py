@@ -12,6 +12,7 @@ from taskgrain.measure.record import CellState
 from taskgrain.results.cell import marked
 from taskgrain.study.workload import Workload
 from taskgrain.words import quantity
+from taskgrain.words.origin import Origin
 
 _TOLD = {1, FEW_ROUNDS}
 """Rounds after which something new is known: the efficiency, and how sure it is."""
@@ -36,7 +37,7 @@ class SoFar:
         times: dict[float, list[str]] = {}
         for state in sorted(group, key=lambda one: self._plan.systems[one.cell.system].bound):
             system = self._plan.systems[state.cell.system]
-            name = marked(system.name, system.bound, bool(system.simulated))
+            name = marked(system.name, system.bound, Origin(system.simulated))
             for point in state.experiment.efficiencies_so_far():
                 asked = point.asked or point.work
                 said = efficiency(efficiency_at({point.work: point.efficiency}, asked))

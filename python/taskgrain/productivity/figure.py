@@ -14,6 +14,7 @@ from taskgrain.report.figures import FORMATS, content, free_file
 from taskgrain.report.look import PAPER, Spec
 from taskgrain.results import whole_file
 from taskgrain.words.errors import unwritable
+from taskgrain.words.origin import Origin
 
 _TITLES: Mapping[Effort, str] = {"lines": "lines of code", "constructs": "constructs"}
 _WIDTH, _HEIGHT = 204, 150
@@ -49,7 +50,7 @@ def save(
 
 def _mark(rows: Sequence[Measured]) -> str:
     """What stands before METG and the names of files, if it is simulated."""
-    return "simulated " * any(row.cell.simulated for row in rows)
+    return Origin.of(row.cell.origin for row in rows).adjective
 
 
 def figure(rows: Sequence[Measured]) -> Spec:

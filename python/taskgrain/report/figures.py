@@ -36,9 +36,9 @@ def save(results: Results, folder: Path, formats: Sequence[str] = FORMATS) -> li
         folder.mkdir(parents=True, exist_ok=True)
         for figure in (one for chart in CHARTS for one in chart.on_paper(results)):
             with look.unchecked():
-                spec, svg = _fitted(figure, results.simulated.strip())
+                spec, svg = _fitted(figure, results.origin.adjective.strip())
             for kind in formats:
-                path = free_file(folder, results.simulated + figure.name, kind, written)
+                path = free_file(folder, results.origin.adjective + figure.name, kind, written)
                 whole_file.write(path, content(spec, kind, svg))
                 written[path] = None
     except OSError as error:

@@ -81,10 +81,10 @@ def render(results: Results, changes: Changes, at: float | None = None) -> str:
         words=text,
         ordered=ordered,
         numbers={(cell.system, cell.workload): i for i, cell in enumerate(results.cells)},
-        machine_line=("simulated on " if results.simulated else "") + machine_facts.in_a_line(results),
+        machine_line=("simulated on " if results.origin.simulated else "") + machine_facts.in_a_line(results),
         machine=machine_facts.listed(results.machine),
         columns=[
-            replace(one, title=one.title.replace("95 % interval", results.interval.capitalize()))
+            replace(one, title=one.title.replace("95 % interval", results.origin.interval.capitalize()))
             for one in columns.shown(Shown.AT_FIRST | Shown.ON_REQUEST)
         ],
         at_first=Shown.AT_FIRST,
@@ -150,7 +150,7 @@ def _charts(plots: Iterable[Plot]) -> dict[str, object]:
 def _sections(results: Results) -> list[tuple[Section, Markup, list[Plot]]]:
     """Each section of charts with its introduction and its plots; one without plots is left out."""
     made = [(one.SECTION, one.SECTION.intro(results), [*one.on_page(results)]) for one in CHARTS]
-    mark = results.simulated
+    mark = results.origin.adjective
     return [
         (one, intro, [replace(plot, heading=mark + plot.heading, label=mark + plot.label) for plot in plots])
         for one, intro, plots in made

@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 from statistics import median
 
 from taskgrain.answers.data import Results
-from taskgrain.answers.verdict import error_of
 from taskgrain.report import summary
 from taskgrain.results import outcome
 from taskgrain.words import quantity
 from taskgrain.words.endings import Ending
+from taskgrain.words.origin import Origin
 from taskgrain.words.warnings import Group, Weight, grouped
 
 LEVELS = ("bad", "look", "good")
@@ -48,12 +48,12 @@ def checks(results: Results) -> list[Check]:
 
 def _disturbances(results: Results) -> Check:
     said = summary.trust(results) or "The machine seemed quiet."
-    said = "None was measured: the cells are simulated." if results.simulated else said
+    said = "None was measured: the cells are simulated." if results.origin.simulated else said
     every = {cell.name: share for cell in results.cells if (share := cell.disturbed) is not None}
     shares = {name: share for name, share in every.items() if share}
     typical = median(every.values()) if every else 0.0
     level = "bad" if typical > _MOSTLY else "look" if "busy" in said or typical > _BUSY else "good"
-    level = "look" if results.simulated else level
+    level = "look" if results.origin.simulated else level
     worst = sorted(shares, key=lambda name: -shares[name])
     details = [f"{name}: {quantity.percent(shares[name])} of the runs disturbed" for name in worst]
     return Check("Machine", level, said, _few(details))
@@ -63,8 +63,8 @@ def _intervals(results: Results) -> Iterator[Check]:
     known = [cell for cell in results.cells if cell.metg.value]
     if not known:
         return
-    if results.simulated:
-        yield Check("Intervals", "look", error_of(known))
+    if results.origin.simulated:
+        yield Check("Intervals", "look", Origin.of(one.origin for one in known).note)
         return
     wide = sorted(
         (cell for cell in known if cell.metg.reach > _WIDE), key=lambda one: one.metg.reach, reverse=True

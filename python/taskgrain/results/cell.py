@@ -32,6 +32,7 @@ from taskgrain.results.lines import (
 from taskgrain.words.endings import Ending
 from taskgrain.words.errors import InputError
 from taskgrain.words.interval import Interval
+from taskgrain.words.origin import MEASURED, Origin
 from taskgrain.words.warnings import Notice, read_notice
 
 _OF_A_FAILURE = (
@@ -47,9 +48,9 @@ NUMBERS = ("metg", *(name for name in _FIELDS if f"{name}_low" in _FIELDS))
 """The quantities of a result that have an interval."""
 
 
-def marked(system: str, bound: bool, simulated: bool) -> str:
+def marked(system: str, bound: bool, origin: Origin) -> str:
     """A system in tables, with a mark if it is a bound, or simulated."""
-    return system + " (bound)" * bound + " (simulated)" * simulated
+    return system + " (bound)" * bound + origin.mark
 
 
 @dataclass(repr=False)
@@ -101,19 +102,15 @@ class Cell:
         return plain(self.system) in catalogue.bounds() if said is None else said
 
     @property
-    def simulated(self) -> bool:
-        """Whether its times are those of a simulation."""
-        return bool(self.started and self.started.simulated)
-
-    @property
-    def simulation_error(self) -> float:
-        """The factor within which its overhead is a machine's; 1 if it was measured, or nobody knows."""
-        return (self.started and self.started.simulation_error) or 1.0
+    def origin(self) -> Origin:
+        """Where its times are from."""
+        line = self.started
+        return Origin(bool(line.simulated), line.simulation_error or 1.0) if line else MEASURED
 
     @property
     def called(self) -> str:
         """Its system in tables, as `marked`."""
-        return marked(self.system, self.bound, self.simulated)
+        return marked(self.system, self.bound, self.origin)
 
     @property
     def ending(self) -> Ending:
@@ -142,7 +139,7 @@ class Cell:
         """
         if name not in NUMBERS:
             raise InputError("name", name, NUMBERS)
-        return self.result.number(name).within(self.simulation_error) if self.result else Interval()
+        return self.result.number(name).within(self.origin.error) if self.result else Interval()
 
     def ratio_to(self, other: str) -> Interval | None:
         """METG divided by that of another cell, by its name; None if that was not compared."""
@@ -185,13 +182,13 @@ class Cell:
         """What to know of its result."""
         stored = self.result.warnings if self.result else ()
         known = [said for one in stored if (said := read_notice(one))]
-        return [one for one in known if not self.simulated or one.code not in _OF_ROUNDS]
+        return [one for one in known if not self.origin.simulated or one.code not in _OF_ROUNDS]
 
     def to_json(self, threshold: float) -> dict[str, Any]:
         """The cell for programs: its `metg` line, and what it is compared with."""
         line = self.result or MetgLine(cell=self.name, ending=self.ending, threshold=threshold, rounds=0)
         names = ("to", "value", "low", "high", "rounds")
-        bounds = {} if self.simulation_error == 1.0 else self._bounds()
+        bounds = {} if self.origin.error == 1.0 else self._bounds()
         return (
             line.to_json()
             | bounds
@@ -199,7 +196,7 @@ class Cell:
                 "system": self.system,
                 "workload": self.workload,
                 "cores": self.cores or 0,
-                "simulated": self.simulated,
+                "simulated": self.origin.simulated,
                 "warnings": [one.shown() for one in self.warnings],
                 "ratios": [{name: getattr(one, name) for name in names} for one in self.ratios.values()],
             }
@@ -207,7 +204,7 @@ class Cell:
 
     def _bounds(self) -> dict[str, float | None]:
         """The fields of a `metg` line that are bounds, with the error of its simulation."""
-        found: dict[str, float | None] = {"simulation_error": self.simulation_error}
+        found: dict[str, float | None] = {"simulation_error": self.origin.error}
         for name in NUMBERS:
             prefix, number = "" if name == "metg" else f"{name}_", self.number(name)
             if number.known:

@@ -262,7 +262,7 @@ OF_A_CELL = (
     Quantity(lambda cell: cell.last and cell.last.elapsed, (_ELAPSED,)),
     Quantity(lambda cell: cell.cores, of(CellLine, "cores"), "Cores", _REQUEST),
     Quantity(lambda cell: cell.bound, of(CellLine, "bound")),
-    Quantity(lambda cell: cell.simulated, of(CellLine, "simulated")),
+    Quantity(lambda cell: cell.origin.simulated, of(CellLine, "simulated")),
     field("started.reference", "Reference", _REQUEST),
     Quantity(
         threshold,

@@ -18,6 +18,7 @@ from taskgrain.study.fields import WORKLOAD
 from taskgrain.study.workload import Workload
 from taskgrain.words.endings import Ending
 from taskgrain.words.interval import Interval
+from taskgrain.words.origin import MEASURED, Origin
 
 _MOST_INFLATION = 1e3
 """Nothing is known where it is larger."""
@@ -58,8 +59,7 @@ class Curve:
     """The cores that the system occupies."""
     bound: bool = False
     """Whether its system only shows what could be reached."""
-    simulated: bool = False
-    """Whether its times are those of a simulation."""
+    origin: Origin = MEASURED
     problem: str = ""
     """Why it has no points, if it has none."""
     unfinished: bool = False
@@ -77,7 +77,7 @@ class Curve:
     @property
     def called(self) -> str:
         """Its system in tables, as `Cell.called`."""
-        return marked(self.system, self.bound, self.simulated)
+        return marked(self.system, self.bound, self.origin)
 
     def needed(self, level: float) -> Interval | None:
         """The work that an efficiency needs, if METG was searched for it: at METG, work is that share of a
@@ -133,7 +133,7 @@ def of(cell: Cell, place: Folder, *, interrupted: bool = False) -> Curve | None:
         cell.name,
         cell.cores,
         cell.bound,
-        cell.simulated,
+        cell.origin,
         "" if points else problem,
         cell.ending in (Ending.BUDGET, Ending.UNFINISHED),
         {work: size for work, _, size in points},

@@ -39,7 +39,7 @@ class Row:
     @property
     def benchmark(self) -> str:
         """The cell: `mpi/stencil_1d/width=16`, after `simulated/` if it is."""
-        return "simulated/" * self.cell.simulated + self.cell.name
+        return "simulated/" * self.cell.origin.simulated + self.cell.name
 
     @property
     def name(self) -> str:

@@ -10,6 +10,7 @@ from command_line import on_terminal
 
 from taskgrain.answers.advise import answer
 from taskgrain.cli import advice_table
+from taskgrain.words.origin import Origin
 
 
 def test_the_table_says_how_each_number_is_known() -> None:
@@ -74,7 +75,7 @@ def test_programs_get_the_same() -> None:
 def test_a_simulated_system_is_marked() -> None:
     one = found("mpi", 3e-6)
     assert one.curve
-    marked = replace(one, curve=replace(one.curve, simulated=True))
+    marked = replace(one, curve=replace(one.curve, origin=Origin(simulated=True)))
     text = on_terminal(lambda terminal: advice_table.show(terminal, QUESTION, [marked]))
     assert "95 %" not in text
     assert "with mpi (simulated)." in text and "measured" not in text.splitlines()[3]

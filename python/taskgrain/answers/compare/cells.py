@@ -40,6 +40,7 @@ from taskgrain.results.measurements import Measurement, Measurements, together
 from taskgrain.study.settings import Settings
 from taskgrain.words.endings import Ending
 from taskgrain.words.interval import Interval
+from taskgrain.words.origin import MEASURED, Origin
 
 Verdict = Decision | Literal["not comparable"]
 QUANTITIES: tuple[Quantity, ...] = ("metg", "overhead", "floor", "rate", "efficiency")
@@ -101,8 +102,8 @@ class Compared:
     """Iterations of the tasks that rates and efficiencies are of."""
     failed: bool = False
     """True if the baseline has the cell and the contender failed."""
-    simulated: bool = False
-    """True if a side is; no ratio holds the error of a simulation."""
+    origin: Origin = MEASURED
+    """Simulated if a side is; no ratio holds the error of a simulation."""
     notes: tuple[str, ...] = ()
     again: Compared | None = None
     """What came of it when it was measured once more, if that was asked."""
@@ -225,7 +226,7 @@ class _Pair:
         matched = _matched(contender, baseline)
         groups = [] if matched else _groups(contender, baseline, every, across_hosts)
         failed = any(map(_failed, contender)) and not any(map(_failed, baseline))
-        simulated = all(one.cell.simulated for one in (*contender, *baseline))
+        simulated = all(one.cell.origin.simulated for one in (*contender, *baseline))
         sides = (contender, labels[0]), (baseline, labels[1])
         far = "" if simulated else too_far_apart(contender, baseline, groups)
         numberless = filter(None, (of(*one) for of in (_failure, _nothing) for one in sides))
@@ -240,7 +241,7 @@ class _Pair:
             bool(matched),
             (len(contender), len(baseline)),
             failed=failed,
-            simulated=any(one.cell.simulated for one in (*contender, *baseline)),
+            origin=Origin.of(one.cell.origin for one in (*contender, *baseline)),
             clock=None if matched else _clock(contender, baseline),
             notes=(*_notes(contender, baseline), *([far] if far and not why else [])),
         )
@@ -478,7 +479,7 @@ def _farther(cell: Cell) -> Interval:
 
 
 def _notes(contender: Measurements, baseline: Measurements) -> Iterator[str]:
-    for name in dict.fromkeys(one.system for one in (*contender, *baseline) if one.cell.simulated):
+    for name in dict.fromkeys(one.system for one in (*contender, *baseline) if one.cell.origin.simulated):
         yield f"{name} is simulated: no machine was measured"
     cores = Counter(one.cores for one in (*contender, *baseline))
     if len(cores) > 1:

@@ -52,7 +52,7 @@ def summary(found: Comparison) -> list[str]:
 
 def _confidence(found: Comparison) -> list[str]:
     """What the intervals hold, and how surely."""
-    if all(cell.simulated for cell in found.cells):
+    if all(cell.origin.simulated for cell in found.cells):
         return [
             "Simulated numbers repeat to the digit: an interval is what the search left open, and does not "
             "hold the simulation's own error."
@@ -65,7 +65,7 @@ def _confidence(found: Comparison) -> list[str]:
         first = f"The interval of {by} holds with {sure} at all looks ({each} at each)"
     else:
         first = f"All intervals of {by} hold at once with {sure} (each with {each})"
-    some = any(cell.simulated for cell in found.cells)
+    some = any(cell.origin.simulated for cell in found.cells)
     return [
         f"{first}; the others hold with 95 % each.",
         *["Those of simulated cells do not hold the simulation's own error."] * some,

@@ -19,7 +19,7 @@ from taskgrain.report.look import Theme
 
 def _intro(results: Results) -> Markup:
     # A simulation repeats to the digit: the model's error is not that of one size.
-    with_ = "" if results.simulated else ", with its 95 % intervals"
+    with_ = "" if results.origin.simulated else ", with its 95 % intervals"
     return Markup(
         f"<p>Each mark is one task size{with_}. A system's METG is about where its line "
         "crosses the dashed threshold; it is read off all sizes near there. The dotted line is "

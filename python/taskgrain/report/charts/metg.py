@@ -36,7 +36,7 @@ def _intro(results: Results) -> Markup:
         Markup(
             '<span class="nowrap"><svg class="key" viewBox="-1.4 -1.3 2.8 2.6" aria-hidden="true">'
             '<path d="{}" fill="var(--{})"/></svg> {}</span>'
-        ).format(path, colour, text.format(results.interval))
+        ).format(path, colour, text.format(results.origin.interval))
         for text, path, colour in _MARKS
     ]
     return Markup(

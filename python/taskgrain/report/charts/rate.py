@@ -21,7 +21,7 @@ from taskgrain.words import quantity
 
 def _intro(results: Results) -> Markup:
     alone = "on the same cores in the same session"
-    if results.simulated:
+    if results.origin.simulated:
         alone = "at the rate that the simulation is given"
     return Markup(
         "<p>The same points as work per second. The dashed line is the peak: the kernel alone {}.</p>"

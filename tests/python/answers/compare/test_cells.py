@@ -384,5 +384,5 @@ def test_simulated_systems_are_named(tmp_path: Path) -> None:
     folder = simulated(made.measured(tmp_path / "r", {"limit": 1e-7, "mpi": 2e-7}))
     found = only(compared(folder, systems=["limit", "mpi"]))
     notes = found.notes
-    assert found.simulated and "mpi is simulated: no machine was measured" in notes
+    assert found.origin.simulated and "mpi is simulated: no machine was measured" in notes
     assert not any("limit is" in one for one in notes)

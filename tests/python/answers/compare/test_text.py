@@ -13,6 +13,7 @@ from taskgrain.estimate.ratio import Ratio
 from taskgrain.estimate.sessions import USUAL, filled_up, scatter
 from taskgrain.report.changes import ordered
 from taskgrain.words.interval import Interval
+from taskgrain.words.origin import Origin
 
 
 def test_the_sentences_say_what_came_of_it_and_how_sure_it_is() -> None:
@@ -35,7 +36,7 @@ def test_the_interval_of_one_cell_holds_by_itself() -> None:
 
 
 def test_no_confidence_is_said_of_what_is_simulated() -> None:
-    simulated = replace(cell(), simulated=True)
+    simulated = replace(cell(), origin=Origin(simulated=True))
     (_, alone), (_, both, own) = (summary(comparison(simulated, *more)) for more in ([], [LONG]))
     assert "does not hold the simulation's own error" in alone and "95 %" in both
     assert own == "Those of simulated cells do not hold the simulation's own error."

@@ -1,0 +1,78 @@
+"""Where numbers are from, and what follows: their mark, their intervals, and what may stand beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+
+@dataclass(frozen=True)
+class Origin:
+    """A machine that was measured, or a simulation."""
+
+    simulated: bool = False
+    error: float = 1.0
+    """The factor within which the overhead of a simulation is a machine's; 1 if it was measured, or nobody
+    knows."""
+
+    @classmethod
+    def of(cls, every: Iterable[Origin]) -> Origin:
+        """The origin of numbers that stand together: simulated if some are, with the largest error."""
+        errors = [one.error for one in every if one.simulated]
+        return cls(True, max(errors)) if errors else cls()
+
+    @property
+    def mark(self) -> str:
+        """A mark behind the name of what is simulated."""
+        return " (simulated)" * self.simulated
+
+    @property
+    def adjective(self) -> str:
+        """A word before the name of what is simulated."""
+        return "simulated " * self.simulated
+
+    @property
+    def interval(self) -> str:
+        """The name of a bar around METG: that of a simulation is its error, and has no confidence."""
+        return "interval" if self.simulated else "95 % interval"
+
+    @property
+    def fields(self) -> dict[str, bool]:
+        """The mark for programs."""
+        return {"simulated": True} if self.simulated else {}
+
+    @property
+    def note(self) -> str:
+        """A sentence on what the intervals of a simulation are."""
+        if self.error == 1.0:
+            return "The results do not say how far the simulation is from a machine."
+        return (
+            "Intervals of what is simulated are the simulation's own error, a factor of "
+            f"{self.error:g} for two ranks, and no confidence intervals."
+        )
+
+
+MEASURED = Origin()
+
+
+class Placed(Protocol):
+    """Anything of a system that has an origin; None if nothing is known of it."""
+
+    @property
+    def system(self) -> str: ...
+    @property
+    def origin(self) -> Origin | None: ...
+
+
+P = TypeVar("P", bound=Placed)
+
+
+def together(found: Sequence[P]) -> tuple[list[P], list[str]]:
+    """Returns what may stand in one table, without what is simulated beside what is measured, and a note."""
+    simulated = [one for one in found if one.origin and one.origin.simulated]
+    if not simulated or not any(one.origin and not one.origin.simulated for one in found):
+        return list(found), []
+    names = ", ".join(dict.fromkeys(one.system for one in simulated))
+    said = f"{names}: left out, as simulated and not measured like the others; ask for it by --system"
+    return [one for one in found if not (one.origin and one.origin.simulated)], [said]
