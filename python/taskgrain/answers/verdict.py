@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from statistics import median
-from typing import Protocol
 
 from taskgrain.results import ranking
 from taskgrain.results.cell import Cell
+from taskgrain.results.curves import Curve
 from taskgrain.words import quantity
 from taskgrain.words.endings import Ending
 from taskgrain.words.origin import Origin
@@ -58,23 +58,7 @@ def state_of_the_machine(cells: Sequence[Cell]) -> str:
     return f"{machine} {said} (medians over the cells)."
 
 
-class Beside(Protocol):
-    """What others did beside some runs, as far as it is known."""
-
-    @property
-    def others(self) -> float | None:
-        """The share of the cores' time that they used."""
-
-    @property
-    def slowdown(self) -> float | None:
-        """The kernel alone at its best over the kernel alone beside the runs."""
-
-    @property
-    def disturbed(self) -> float | None:
-        """The share of the runs that they disturbed."""
-
-
-def how_busy(measured: Sequence[Beside]) -> str:
+def how_busy(measured: Sequence[Cell | Curve]) -> str:
     """How busy the machine was, in a sentence; empty if it seemed quiet."""
     others, disturbed = _median(one.others for one in measured), _median(one.disturbed for one in measured)
     slowdown = _median(one.slowdown for one in measured)

@@ -6,33 +6,12 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import fmean
-from typing import Generic, Protocol, TypeVar
+from typing import Generic
 
 from taskgrain.results.builds import elsewhere
-from taskgrain.results.cell import Cell
+from taskgrain.results.cell import C, Cell
 from taskgrain.words.interval import Interval
 
-
-class Ranked(Protocol):
-    """A cell, as far as ranking goes."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def system(self) -> str: ...
-    @property
-    def workload(self) -> str: ...
-    @property
-    def cores(self) -> int | None: ...
-    @property
-    def bound(self) -> bool: ...
-    @property
-    def metg(self) -> Interval: ...
-    def ratio_to(self, other: str) -> Interval | None:
-        """METG divided by that of another cell, from the rounds of both; None if that was not compared."""
-
-
-C = TypeVar("C", bound=Ranked)
 MARGIN = 1.05
 """How many times as large a METG surely is before its system is called slower. Processes and sessions of one
 build differ by up to as much, and an interval knows only of those that were measured."""
@@ -91,7 +70,7 @@ def mark_best(cells: Iterable[Cell]) -> None:
             cell.best = top
 
 
-def systems(cells: Iterable[Ranked]) -> list[str]:
+def systems(cells: Iterable[Cell]) -> list[str]:
     """The systems by METG (geometric mean over a system's cells), those without one at the end; then those
     that are bounds."""
     logs: dict[tuple[bool, str], list[float]] = {}
@@ -132,7 +111,7 @@ def ties(ratio: Interval) -> bool:
     return ratio.ends[0] <= MARGIN
 
 
-def ratio(cell: Ranked, to: Ranked) -> Interval | None:
+def ratio(cell: Cell, to: Cell) -> Interval | None:
     """From common rounds if these bound it, else of the two METGs, and then without an interval. If one of
     the two is only bounded, so is the ratio.
 
@@ -169,6 +148,6 @@ def _ratio_of_numbers(own: Interval, other: Interval) -> Interval:
     return Interval(None, low / under if low and under else None, high / over if high and over else None)
 
 
-def _middle(cell: Ranked) -> float:
+def _middle(cell: Cell) -> float:
     """A METG, or an upper bound, comes before a lower bound."""
     return cell.metg.value or cell.metg.high or math.inf
