@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from statistics import median
+from typing import Literal
 
 from taskgrain.results import ranking
 from taskgrain.results.cell import Cell
@@ -13,6 +14,8 @@ from taskgrain.words import quantity
 from taskgrain.words.endings import Ending
 from taskgrain.words.origin import Origin
 
+Place = Literal["ties", "slower", "apart", "unknown"]
+"""How a system stands to the best; of those that are apart, nothing tells a ratio."""
 _BUSY = 1.1
 """The kernel alone at its best over the kernel alone beside the runs, from which on a machine was busy."""
 _DISTURBED = 0.1
@@ -92,34 +95,38 @@ def _orders(cells: Sequence[Cell]) -> Iterable[str]:
     for workload, every in ranking.by_workload(cells).items():
         here = [cell for cell in ranking.contest(every) if cell.ending is not Ending.FAILED]
         best = ranking.best(here)
-        if best is None or len(here) < 2:
-            continue
-        # One round gives a ratio without bounds, which compares nothing.
-        ratios = {cell.name: cell.ratio_to(best.name) for cell in here if cell is not best}
-        bounded = {name: one for name, one in ratios.items() if one and (one.low or one.high)}
-        others = [cell for cell in here if cell is not best and cell.name not in bounded]
-        known = [cell for cell in here if cell.name in bounded]
-        ties = [cell.system for cell in known if ranking.ties(bounded[cell.name])]
-        unknown = [cell.system for cell in others if not cell.metg.value]
-        apart = [cell.system for cell in others if cell.metg.value]
-        slower = len(known) - len(ties)
-        said = f"{workload}: {best.system}"
-        if ties:
-            said += f" has the smallest METG, but no difference to {quantity.listed(ties)} is shown"
-        elif apart and not slower:
-            said = f"{workload}: no system could be compared; {best.system} has the smallest value"
-            apart = []
-        elif apart:
-            said += " has the smallest METG"
-        else:
-            said += f" is the best of {slower + 1}" if slower else " has the only METG"
-        if (ties or apart) and slower:
-            said += f"; {quantity.counted(slower, 'other')} {'is' if slower == 1 else 'are'} slower"
-        if apart:
-            said += f"; not compared: {quantity.listed(apart)}"
-        if unknown:
-            said += f"; without a number: {quantity.listed(unknown)}"
-        yield f"{said}{_beside_bounds(best, every)}."
+        if best is not None and len(here) > 1:
+            others: dict[Place, list[str]] = {"ties": [], "slower": [], "apart": [], "unknown": []}
+            for cell in here:
+                if cell is not best:
+                    others[_place(cell, best)].append(cell.system)
+            yield f"{workload}: {_order(best.system, others)}{_beside_bounds(best, every)}."
+
+
+def _place(cell: Cell, best: Cell) -> Place:
+    """How a cell stands to the best. One round gives a ratio without bounds, which compares nothing."""
+    ratio = cell.ratio_to(best.name)
+    if ratio and (ratio.low or ratio.high):
+        return "ties" if ranking.ties(ratio) else "slower"
+    return "apart" if cell.metg.value else "unknown"
+
+
+def _order(best: str, others: Mapping[Place, Sequence[str]]) -> str:
+    """What is said of the best system, by how the others stand to it."""
+    ties, slower, apart, unknown = others.values()
+    without = f"; without a number: {quantity.listed(unknown)}" if unknown else ""
+    if apart and not ties and not slower:
+        return f"no system could be compared; {best} has the smallest value{without}"
+    if not ties and not apart:
+        return f"{best} {f'is the best of {len(slower) + 1}' if slower else 'has the only METG'}{without}"
+    said = f"{best} has the smallest METG"
+    if ties:
+        said += f", but no difference to {quantity.listed(ties)} is shown"
+    if slower:
+        said += f"; {quantity.counted(len(slower), 'other')} {'is' if len(slower) == 1 else 'are'} slower"
+    if apart:
+        said += f"; not compared: {quantity.listed(apart)}"
+    return said + without
 
 
 def _beside_bounds(best: Cell, cells: Sequence[Cell]) -> str:
