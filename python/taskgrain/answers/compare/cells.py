@@ -5,26 +5,19 @@ docs/explanation/how-runs-are-compared.md says why it is done so.
 
 from __future__ import annotations
 
-import math
-from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from statistics import median
 from typing import Literal
 
+from taskgrain.answers.compare import pairing
 from taskgrain.answers.compare.conditions import (
-    differences,
-    other_hosts,
-    settings,
     too_far_apart,
-    variables,
 )
-from taskgrain.answers.compare.sides import Side, repeats
+from taskgrain.answers.compare.sides import Side
 from taskgrain.estimate.quantities import AT_A_SIZE, Quantity, log_estimate, shared_size
 from taskgrain.estimate.ratio import Decision, Ratio, decision, ratio
 from taskgrain.estimate.sessions import (
     USUAL,
-    USUAL_OF_ONE,
     Scatter,
     as_one,
     filled_up,
@@ -36,7 +29,7 @@ from taskgrain.estimate.sessions import (
 )
 from taskgrain.results.cell import Cell
 from taskgrain.results.lines import Host
-from taskgrain.results.measurements import Measurement, Measurements, together
+from taskgrain.results.measurements import Measurement, Measurements
 from taskgrain.study.settings import Settings
 from taskgrain.words.endings import Ending
 from taskgrain.words.interval import Interval
@@ -223,14 +216,14 @@ class _Pair:
         every: list[Measurement],
         across_hosts: bool,
     ) -> _Pair:
-        matched = _matched(contender, baseline)
-        groups = [] if matched else _groups(contender, baseline, every, across_hosts)
-        failed = any(map(_failed, contender)) and not any(map(_failed, baseline))
+        matched = pairing.matched(contender, baseline)
+        groups = [] if matched else pairing.groups(contender, baseline, every, across_hosts)
+        failed = any(map(pairing.failed, contender)) and not any(map(pairing.failed, baseline))
         simulated = all(one.cell.origin.simulated for one in (*contender, *baseline))
         sides = (contender, labels[0]), (baseline, labels[1])
         far = "" if simulated else too_far_apart(contender, baseline, groups)
-        numberless = filter(None, (of(*one) for of in (_failure, _nothing) for one in sides))
-        why = next(numberless, "") or _incomparable(contender, baseline, matched, across_hosts)
+        numberless = filter(None, (of(*one) for of in (pairing.failure, pairing.nothing) for one in sides))
+        why = next(numberless, "") or pairing.incomparable(contender, baseline, matched, across_hosts)
         blank = Compared(
             *labels,
             contender[0].system,
@@ -242,8 +235,8 @@ class _Pair:
             (len(contender), len(baseline)),
             failed=failed,
             origin=Origin.of(one.cell.origin for one in (*contender, *baseline)),
-            clock=None if matched else _clock(contender, baseline),
-            notes=(*_notes(contender, baseline), *([far] if far and not why else [])),
+            clock=None if matched else pairing.clock(contender, baseline),
+            notes=(*pairing.notes(contender, baseline), *([far] if far and not why else [])),
         )
         return cls(blank, contender, baseline, groups, matched, bool(far), simulated)
 
@@ -315,7 +308,7 @@ class _Pair:
             return [one for one in each if one is not None]
 
         shown = scatter([known(group) for group in self.groups if len(group) > 1])
-        usual = _usual([*self.contender, *self.baseline])
+        usual = pairing.usual([*self.contender, *self.baseline])
         between = over_longer_times(shown, usual) if self.far else filled_up(shown, usual)
         sides = known(self.contender), known(self.baseline)
         if self.simulated:
@@ -349,7 +342,7 @@ class _Pair:
             (self.contender, self.blank.contender),
             (self.baseline, self.blank.baseline),
         ):
-            if not self.matched and _peak(measurements) is None:
+            if not self.matched and pairing.peak(measurements) is None:
                 return f"no rate of the kernel alone beside the runs of {label}"
             for one in measurements:
                 ending = one.cell.ending
@@ -357,96 +350,6 @@ class _Pair:
                     why = "no crossing was found" if ending is Ending.BUDGET else ending
                     return f"no METG in {label} ({why})"
         return f"too few rounds for a ratio of {'METG' if quantity == 'metg' else quantity}"
-
-
-def _usual(measurements: Measurements) -> Scatter:
-    """The scatter of sessions that counts where nobody knows it."""
-    several = all(len({sample.process for sample in one.samples}) > 1 for one in measurements)
-    return USUAL if several else USUAL_OF_ONE
-
-
-def _failure(measurements: Measurements, label: str) -> str:
-    """How a side failed. It comes before all else, as it may be why the other side has nothing."""
-    return next((f"failed in {label} ({one.cell.error})" for one in measurements if _failed(one)), "")
-
-
-def _nothing(measurements: Measurements, label: str) -> str:
-    """Why no run of a side counts."""
-    if any(one.samples for one in measurements):
-        return ""
-    cells = [one.cell for one in measurements]
-    problem = next((line.message for cell in cells for line in reversed(cell.problems) if line.message), "")
-    ending = next((cell.ending.shown for cell in cells if cell.runs or cell.ending.final), "")
-    if not problem and not ending:
-        return f"not measured in {label}"
-    return f"tried in {label}, but no run counts ({problem or ending})"
-
-
-def _matched(contender: Measurements, baseline: Measurements) -> list[tuple[Measurement, Measurement]]:
-    """Pairs that were measured together, one of each side; none if a measurement has no partner."""
-    found = [(one, other) for one in contender for other in baseline if together(one, other)]
-    whole = len(contender) == len(baseline) == len(found)
-    return found if whole and len({id(other) for _, other in found}) == len(found) else []
-
-
-def _incomparable(
-    contender: Measurements,
-    baseline: Measurements,
-    matched: Sequence[tuple[Measurement, Measurement]],
-    across_hosts: bool,
-) -> str:
-    first = baseline[0]
-    if not matched and repeats(contender, baseline):
-        return "both sides hold the same session; one may be a copy of the other"
-    for measurements in (baseline, contender):
-        if len({one.build for one in measurements}) > 1:
-            return "one side has several builds of the system; name one, as FOLDER@BUILD"
-    if matched:
-        for measurements in (baseline, contender):
-            for one in measurements[1:]:
-                if why := next(differences(measurements[0], one, across_hosts=True), ""):
-                    return why
-        return next(settings(first, contender[0]), "")
-    for one in (*baseline, *contender):
-        if why := next(differences(first, one, across_hosts=across_hosts), ""):
-            return why
-    return ""
-
-
-def _groups(
-    contender: Measurements, baseline: Measurements, every: Measurements, across_hosts: bool
-) -> list[list[Measurement]]:
-    """The measurements by build.
-
-    If both sides are of one build, the two sides are apart: what they differ by is the question, and must not
-    count as scatter.
-    """
-    inside = {id(one) for one in contender}
-    seen: list[Measurement] = []
-    groups: dict[tuple[str, str, bool], list[Measurement]] = defaultdict(list)
-    for one in every:
-        apart = any(differences(baseline[0], one, across_hosts=across_hosts))
-        if one.build and one.samples and not repeats(seen, [one]) and not apart:
-            seen.append(one)
-            same = (one.system, one.build) in {(each.system, each.build) for each in baseline}
-            groups[one.system, one.build, same and id(one) in inside].append(one)
-    return list(groups.values())
-
-
-def _clock(contender: Measurements, baseline: Measurements) -> float | None:
-    """The reference beside the contender over that beside the baseline."""
-    over, under = _peak(contender), _peak(baseline)
-    return over / under if over and under else None
-
-
-def _peak(measurements: Measurements) -> float | None:
-    """The reference beside the runs: their median; None if none has one."""
-    known = [sample.peak for one in measurements for sample in one.samples if math.isfinite(sample.peak)]
-    return median(known) if known else None
-
-
-def _failed(measurement: Measurement) -> bool:
-    return measurement.cell.ending is Ending.FAILED
 
 
 def _bounds(
@@ -476,19 +379,3 @@ def _farther(cell: Cell) -> Interval:
         return Interval()
     value, low, high = cell.metg.value, cell.metg.low, cell.metg.high
     return Interval(None, low and low**2 / value, high and high**2 / value) if value else cell.metg
-
-
-def _notes(contender: Measurements, baseline: Measurements) -> Iterator[str]:
-    for name in dict.fromkeys(one.system for one in (*contender, *baseline) if one.cell.origin.simulated):
-        yield f"{name} is simulated: no machine was measured"
-    cores = Counter(one.cores for one in (*contender, *baseline))
-    if len(cores) > 1:
-        one, other = contender[0], baseline[0]
-        yield f"{one.system} uses {one.cores} of the cores, {other.system} {other.cores}"
-    if len({one.build for one in (*contender, *baseline)}) == 1 and contender[0].build:
-        yield "the build is the same on both sides"
-    if len({one.conditions.harness for one in (*contender, *baseline)}) > 1:
-        yield "another version of taskgrain measured the other side"
-    if hosts := other_hosts(baseline[0], contender[0]):
-        yield f"measured on another host ({hosts})"
-    yield from variables(contender[0], baseline[0])

@@ -9,17 +9,14 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
-from types import SimpleNamespace
 from typing import Any
 
 import compared_folders as made
 import pytest
 
-from taskgrain.answers.compare import cells
 from taskgrain.answers.compare.cells import QUANTITIES, Compared, Comparison, Question, compare
 from taskgrain.answers.compare.sides import sides
-from taskgrain.estimate.sample import Sample
-from taskgrain.estimate.sessions import USUAL, USUAL_OF_ONE
+from taskgrain.estimate.sessions import USUAL_OF_ONE
 
 OLD, NEW = "aaaa1111aaaa1111", "bbbb2222bbbb2222"
 CELL = "mpi/stencil_1d/width=4"
@@ -193,15 +190,6 @@ def test_sessions_of_two_machines_are_not_one_side(tmp_path: Path) -> None:
     second = made.measured(tmp_path / "b", {"limit": 1e-7, "mpi": 1e-7}, cores=[0, 3])
     cell = only(compared(f"{first},{second}", systems=["limit", "mpi"]))
     assert cell.why.startswith("other processors")
-
-
-def test_sessions_whose_processes_took_turns_scatter_by_less() -> None:
-    def one(*processes: int) -> Any:
-        samples = [Sample(64, 0, 1e-3, 1.0, 8, 2, 1.0, process) for process in processes]
-        return SimpleNamespace(samples=samples)
-
-    assert cells._usual([one(1, 2), one(3, 4, 3)]) == USUAL
-    assert cells._usual([one(1, 2), one(3, 3)]) == USUAL_OF_ONE
 
 
 def test_one_session_of_each_build_shows_what_is_larger_than_sessions_usually_scatter(tmp_path: Path) -> None:
