@@ -19,8 +19,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE, TESTS = ROOT / "python" / "taskgrain", ROOT / "tests" / "python"
 ROOMS = (
-    *("cli", "history", "productivity", "report", "measure", "answers", "results", "estimate"),
-    *("drive", "study", "system", "machine", "words"),
+    *("cli", "history", "productivity", "report", "measure", "drive", "answers", "results"),
+    *("estimate", "study", "system", "machine", "words"),
 )
 """From the top floor down."""
 LARGE = 80

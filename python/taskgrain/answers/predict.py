@@ -8,10 +8,9 @@ from typing import Any
 
 from taskgrain.answers.data import Cell, Results
 from taskgrain.answers.sweeps import NUMBERS, sweeps, without
-from taskgrain.drive.system import REFERENCE, System
 from taskgrain.estimate.scaling import Program, ProgramByCores
 from taskgrain.results.builds import plain
-from taskgrain.study.workload import Workload
+from taskgrain.study.workload import REFERENCE, Workload
 from taskgrain.words.endings import Ending
 from taskgrain.words.errors import InputError, UsageError
 from taskgrain.words.interval import Interval
@@ -81,20 +80,21 @@ def doubled(found: Iterable[Prediction]) -> list[int]:
 
 
 def simulated(
-    measured: Sequence[Cell], results: Results, known: Mapping[str, System], say: Say
+    measured: Sequence[Cell],
+    results: Results,
+    sources: Mapping[str, object],
+    simulators: Iterable[str],
+    say: Say,
 ) -> list[Cell]:
     """The simulated cells with the driver and the tasks of one that was measured, on more cores, as cells of
     its system. Says which of two simulations of a driver counts.
 
-    Raises `UsageError`, which says what the results lack.
+    `sources` are those of the drivers of systems; `simulators` are the systems that simulate nodes. Raises
+    `UsageError`, which says what the results lack.
     """
 
-    def source(system: System) -> object:
-        return (system.folder / system.sources[0]).resolve() if system.sources else system.name
-
     def driver(cell: Cell) -> object:
-        system = known.get(plain(cell.system))
-        return source(system) if system else cell.system
+        return sources.get(plain(cell.system), cell.system)
 
     ordered = sorted(measured, key=lambda one: one.cores or 0)
     last, most = ordered[-1], {one.system: one.cores or 0 for one in ordered}
@@ -116,9 +116,7 @@ def simulated(
         if not found:
             there = ", ".join(dict.fromkeys(_tasks(cell) for _, cell in before if cell.origin.simulated))
             said += f"; it simulates {there}" * bool(there)
-            same = [
-                name for name, one in known.items() if one.simulates_nodes and source(one) == driver(last)
-            ]
+            same = [name for name in simulators if sources[name] == driver(last)]
             if same and not last.origin.simulated:
                 said += f". To simulate more: {_to_simulate(min(same), last)}"
             raise UsageError(f"--simulate: {results.folder}: {said}")

@@ -82,7 +82,10 @@ def predict(
             raise InputError("--simulate", str(simulate), "a results folder")
         more = data.read(simulate)
         _warn(more)
-        cells += answers.simulated(cells, more, catalogue.discover(), note)
+        known = catalogue.discover()
+        sources = {name: one.source for name, one in known.items()}
+        simulators = [name for name, one in known.items() if one.simulates_nodes]
+        cells += answers.simulated(cells, more, sources, simulators, note)
     said = [] if as_json else grouped((cell.name, one) for cell in cells for one in cell.warnings)
     for group in said:
         note(f"{', '.join(group.cells)}: {group.text}")

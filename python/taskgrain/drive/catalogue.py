@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import cache
 from pathlib import Path
 
 from taskgrain import _core
@@ -100,19 +99,6 @@ def started_by(systems: Mapping[str, System], launcher: str, option: str = "--la
         return dict(systems)
     name = present(launcher, option).name
     return {key: replace(one, launcher=name) for key, one in systems.items()}
-
-
-def bounds() -> frozenset[str]:
-    """The names of the package's own systems that are bounds."""
-    try:
-        return _bounds_of(package_folder())
-    except (InputError, UsageError):  # a system.toml that is just being written
-        return frozenset()
-
-
-@cache
-def _bounds_of(package: Path) -> frozenset[str]:
-    return frozenset(name for name, one in discover(package=package).items() if one.bound)
 
 
 def unknown(

@@ -20,12 +20,11 @@ from taskgrain.drive.launch.registry import LAUNCHERS, MPIS
 from taskgrain.drive.process_tree import MARK
 from taskgrain.machine.restrictions import network_fault
 from taskgrain.study.variables import stored
+from taskgrain.study.workload import REFERENCE
 
 _SOCKETS = ("TCP", "gRPC")
 _EVERYWHERE = ("LD_LIBRARY_PATH",)
 """Variables of the shell that ranks on other hosts get."""
-REFERENCE = "taskgrain-reference"
-"""The program that measures the kernel alone on the cores."""
 
 
 @dataclass(frozen=True)
@@ -137,6 +136,11 @@ class System:
     def ignores_launcher(self) -> bool:
         """Whether its command starts ranks in the old way, whatever launcher the user chose."""
         return bool(self.launcher) and mpirun.begins(self.command)
+
+    @property
+    def source(self) -> object:
+        """The source of its driver, which other systems may have, too; or its name, if none is known."""
+        return (self.folder / self.sources[0]).resolve() if self.sources else self.name
 
     @property
     def reference_name(self) -> str:

@@ -25,7 +25,7 @@ from taskgrain.drive.launch.launch import Launch
 from taskgrain.drive.launch.launcher import Ranks
 from taskgrain.drive.launch.openmpi import OPENMPI
 from taskgrain.drive.session import Session
-from taskgrain.drive.system import REFERENCE, System
+from taskgrain.drive.system import System
 from taskgrain.machine import facts as machine
 from taskgrain.machine import hosts as machine_hosts
 from taskgrain.machine.topology import kinds_of
@@ -46,7 +46,7 @@ from taskgrain.results.store import Store, check_folder, goes_on
 from taskgrain.study.settings import Settings
 from taskgrain.study.study import Study, check_steps
 from taskgrain.study.variables import stored
-from taskgrain.study.workload import Cell, Workload
+from taskgrain.study.workload import REFERENCE, Cell, Workload
 from taskgrain.words.errors import InputError, Interrupted, TaskgrainError, UsageError
 from taskgrain.words.interrupts import interruptible
 from taskgrain.words.quantity import counted

@@ -11,11 +11,11 @@ from typing import TypeVar
 
 from taskgrain.drive.answers import DriverError, OutOfTime, Ready
 from taskgrain.drive.launch.local import fill
-from taskgrain.drive.system import REFERENCE
 from taskgrain.machine.restrictions import restrictions
 from taskgrain.measure.crew import Crew
 from taskgrain.measure.driver import Driver, DriverName
 from taskgrain.measure.plan import Plan
+from taskgrain.study.workload import REFERENCE
 from taskgrain.words import quantity
 from taskgrain.words.errors import TaskgrainError, UsageError
 

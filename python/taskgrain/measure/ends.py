@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import Any
 
 from taskgrain.drive.answers import DriverError
-from taskgrain.drive.system import REFERENCE
 from taskgrain.estimate.metg import Metg
 from taskgrain.machine.topology import notices
 from taskgrain.measure import uneven
@@ -16,6 +15,7 @@ from taskgrain.measure.plan import Plan
 from taskgrain.measure.record import CellState, Record
 from taskgrain.results.lines import CellLine, CrashLine, CurvePoint, FailureLine, MetgLine, Warning
 from taskgrain.study.shape import best_efficiency, bound_of
+from taskgrain.study.workload import REFERENCE
 from taskgrain.words.endings import Ending
 from taskgrain.words.errors import OutputError, UsageError
 from taskgrain.words.warnings import Notice, notice, read_notice

@@ -12,7 +12,6 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from taskgrain.drive.system import REFERENCE
 from taskgrain.estimate.sample import Sample
 from taskgrain.measure.driver import DriverName
 from taskgrain.measure.experiments.experiment import Experiment, Request
@@ -31,7 +30,7 @@ from taskgrain.results.lines import (
     SessionLine,
 )
 from taskgrain.results.samples import SESSION, beside, undisturbed
-from taskgrain.study.workload import Cell
+from taskgrain.study.workload import REFERENCE, Cell
 from taskgrain.words.warnings import Notice, read_notice
 
 

@@ -10,7 +10,6 @@ from collections import deque
 from dataclasses import replace
 
 from taskgrain.drive.answers import DriverError, OutOfTime, RunResult
-from taskgrain.drive.system import REFERENCE
 from taskgrain.machine.busy import Busy
 from taskgrain.measure.budget import Budget, least_seconds
 from taskgrain.measure.driver import Driver
@@ -22,6 +21,7 @@ from taskgrain.measure.plan import Plan
 from taskgrain.measure.record import CellState, Record
 from taskgrain.results.lines import CrashLine, RejectedLine, RunLine
 from taskgrain.results.samples import undisturbed
+from taskgrain.study.workload import REFERENCE
 from taskgrain.words import quantity
 from taskgrain.words.warnings import notice
 

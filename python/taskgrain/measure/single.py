@@ -12,7 +12,7 @@ from typing import Any, Self
 from taskgrain.drive.answers import DriverError, Ready, RunResult
 from taskgrain.drive.hosts import Hosts, ReferenceOnHosts
 from taskgrain.drive.session import Session
-from taskgrain.drive.system import REFERENCE, System
+from taskgrain.drive.system import System
 from taskgrain.estimate.efficiency import of_repeats
 from taskgrain.estimate.metg import ABOVE_ONE
 from taskgrain.machine.busy import Busy, left_alone
@@ -23,7 +23,7 @@ from taskgrain.measure import uneven
 from taskgrain.measure.call import launch_on, reference_launch
 from taskgrain.measure.experiments.fixed_granularity import TASK_TIME_OFF
 from taskgrain.study.variables import stored
-from taskgrain.study.workload import EMPTY, Workload
+from taskgrain.study.workload import EMPTY, REFERENCE, Workload
 from taskgrain.words.errors import TaskgrainError, UsageError
 from taskgrain.words.warnings import Notice, notice
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 
 from taskgrain.answers.data import Results
-from taskgrain.drive.system import REFERENCE
 from taskgrain.results import hosts
+from taskgrain.study.workload import REFERENCE
 from taskgrain.words import quantity
 from taskgrain.words.plain import text
 

@@ -13,8 +13,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Literal, NamedTuple
 
-from taskgrain.drive.system import REFERENCE
 from taskgrain.results.lines import Attempt, CellLine, Line, OfCell, RatioLine, ReferenceLine, SessionLine
+from taskgrain.study.workload import REFERENCE
 from taskgrain.words.errors import UsageError
 
 Choice = Literal["refuse", "restart", "keep"]

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Any, TypeVar
 
-from taskgrain.drive import catalogue
 from taskgrain.results.builds import plain
 from taskgrain.results.lines import (
     UNKNOWN_ERROR,
@@ -43,6 +42,8 @@ _OF_A_FAILURE = (
 
 _OF_ROUNDS = ("few_rounds", "rounds_before_precise", "rounds_before_efficiency")
 """Warnings that mean nothing of a simulation: its rounds are alike to the digit."""
+_BOUNDS = ("limit", "serial")
+"""The systems that were bounds when lines did not say it."""
 _FIELDS = fields(MetgLine)
 NUMBERS = ("metg", *(name for name in _FIELDS if f"{name}_low" in _FIELDS))
 """The quantities of a result that have an interval."""
@@ -98,8 +99,7 @@ class Cell:
     def bound(self) -> bool:
         """Whether its system shows what could be reached, and is no choice."""
         said = self.started.bound if self.started else None
-        # Lines of earlier versions do not say it.
-        return plain(self.system) in catalogue.bounds() if said is None else said
+        return plain(self.system) in _BOUNDS if said is None else said
 
     @property
     def origin(self) -> Origin:

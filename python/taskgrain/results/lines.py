@@ -13,10 +13,9 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, ClassVar, Literal
 
-from taskgrain.drive.system import REFERENCE
 from taskgrain.results import values
 from taskgrain.study.fields import WORKLOAD as FIELDS
-from taskgrain.study.workload import Workload
+from taskgrain.study.workload import REFERENCE, Workload
 from taskgrain.words.endings import Ending
 from taskgrain.words.interval import Interval
 from taskgrain.words.warnings import read_notice

@@ -14,7 +14,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from taskgrain.drive.system import REFERENCE
 from taskgrain.estimate.reference import peak_beside
 from taskgrain.estimate.sample import Sample
 from taskgrain.machine import facts
@@ -32,7 +31,7 @@ from taskgrain.results.lines import (
     SessionLine,
 )
 from taskgrain.results.samples import SESSION, counting
-from taskgrain.study.workload import Workload
+from taskgrain.study.workload import REFERENCE, Workload
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,8 @@ from taskgrain._core import Run, Unsupported
 from taskgrain.study.field import flag
 from taskgrain.study.fields import OF_THE_HARNESS, WORKLOAD
 
+REFERENCE = "taskgrain-reference"
+"""The program that measures the kernel alone on the cores."""
 EMPTY = "empty"
 """The kernel that does nothing: its tasks show what a system costs."""
 _SAME_PEAK = ("imbalance", "persistent")

@@ -13,8 +13,9 @@ from driver_process import runnable
 
 from taskgrain import _core
 from taskgrain.drive.builds import Builds
-from taskgrain.drive.system import REFERENCE, System
+from taskgrain.drive.system import System
 from taskgrain.drive.system_file import read
+from taskgrain.study.workload import REFERENCE
 
 TEXT = """
 [probe]

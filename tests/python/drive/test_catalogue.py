@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from system_folder import FULL, LEAST, make
 
-from taskgrain.drive.catalogue import Group, as_dict, bounds, discover, groups, select
+from taskgrain.drive.catalogue import Group, as_dict, discover, groups, select
 from taskgrain.words.errors import InputError, UsageError
 
 
@@ -71,17 +71,3 @@ def test_groups_are_those_of_the_projects_own_systems(tmp_path: Path) -> None:
     }
     assert found["tasks"].probe().install == "make setup GROUPS=ray"
     assert found["foreign"].probe().install == "apt-get install it"
-
-
-def test_the_bounds_are_those_of_the_package_that_is_used_now(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    make(tmp_path / "systems" / "top", "bound = true\n" + LEAST)
-    broken = make(tmp_path / "other" / "systems" / "one", LEAST)
-    monkeypatch.setenv("TASKGRAIN_PREFIX", str(tmp_path))
-    assert bounds() == {"top"}
-    monkeypatch.setenv("TASKGRAIN_PREFIX", str(tmp_path / "other"))
-    (broken / "system.toml").write_text("half a")
-    assert bounds() == set()
-    (broken / "system.toml").write_text("bound = true\n" + LEAST)
-    assert bounds() == {"one"}

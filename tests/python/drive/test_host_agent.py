@@ -16,7 +16,7 @@ from waiting import wait_until
 from taskgrain.drive.catalogue import package_folder
 from taskgrain.drive.host_agent import Agent
 from taskgrain.drive.process_tree import MARK
-from taskgrain.drive.system import REFERENCE
+from taskgrain.study.workload import REFERENCE
 
 KERNEL = {"name": "compute_bound"}
 

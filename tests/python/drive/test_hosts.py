@@ -17,10 +17,10 @@ from taskgrain.drive.answers import DriverError, OutOfTime
 from taskgrain.drive.catalogue import package_folder
 from taskgrain.drive.hosts import Hosts, ReferenceOnHosts
 from taskgrain.drive.launch.launch import Launch
-from taskgrain.drive.system import REFERENCE
 from taskgrain.machine import facts
 from taskgrain.machine.topology import choose_cores
 from taskgrain.measure import call
+from taskgrain.study.workload import REFERENCE
 from taskgrain.words.errors import UsageError
 
 PROGRAM = str(package_folder() / "bin" / REFERENCE)

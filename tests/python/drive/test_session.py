@@ -21,8 +21,8 @@ from taskgrain.drive.answers import DriverError, OutOfTime
 from taskgrain.drive.catalogue import package_folder
 from taskgrain.drive.launch.launch import Launch
 from taskgrain.drive.session import Session
-from taskgrain.drive.system import REFERENCE
 from taskgrain.machine.processes import cpu_seconds, descendants, runs
+from taskgrain.study.workload import REFERENCE
 
 HOSTILE = Path(__file__).parents[1] / "drivers" / "hostile.py"
 CORES = tuple(sorted(os.sched_getaffinity(0))[:2])
@@ -315,7 +315,7 @@ HARNESS = """
 import sys, time
 from pathlib import Path
 from taskgrain.drive.session import Session
-from taskgrain.drive.system import REFERENCE
+from taskgrain.study.workload import REFERENCE
 from taskgrain.drive.launch.launch import Launch
 session = Session("x", Launch((sys.executable, sys.argv[1], sys.argv[2]), {}, (int(sys.argv[4]),)))
 session.start()

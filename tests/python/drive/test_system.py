@@ -11,8 +11,9 @@ import pytest
 from killable_study import program
 from system_folder import LEAST, make
 
-from taskgrain.drive.system import REFERENCE, System
+from taskgrain.drive.system import System
 from taskgrain.drive.system_file import read
+from taskgrain.study.workload import REFERENCE
 
 
 def test_probe_says_what_is_missing(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from simulated_world import Simulated, World
 from taskgrain.drive.answers import DriverError, OutOfTime, Ready
 from taskgrain.drive.launch.launch import Launch
 from taskgrain.drive.session import Session
-from taskgrain.drive.system import REFERENCE, System
+from taskgrain.drive.system import System
 from taskgrain.measure import crew
 from taskgrain.measure.crew import MOST
 from taskgrain.measure.driver import Driver, DriverName
@@ -23,6 +23,7 @@ from taskgrain.measure.drivers import Drivers
 from taskgrain.measure.plan import Plan
 from taskgrain.measure.progress import Reporter
 from taskgrain.study.settings import Settings
+from taskgrain.study.workload import REFERENCE
 from taskgrain.words.errors import TaskgrainError, UsageError
 from taskgrain.words.warnings import notice
 

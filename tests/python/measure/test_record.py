@@ -7,13 +7,12 @@ from typing import Any
 import pytest
 from simulated_system import SimulatedSystem, constant
 
-from taskgrain.drive.system import REFERENCE
 from taskgrain.measure.experiments.experiment import CellSettings, Experiment
 from taskgrain.measure.experiments.metg import MetgSearch
 from taskgrain.measure.record import CellState, Record
 from taskgrain.measure.uneven import AtHost
 from taskgrain.results.parse import from_json
-from taskgrain.study.workload import Cell, Workload
+from taskgrain.study.workload import REFERENCE, Cell, Workload
 from taskgrain.words.warnings import Notice, notice
 
 CELL = Cell("fast", Workload("stencil_1d", 4))

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from report_cells import cell, results
 
-from taskgrain.drive.system import REFERENCE
 from taskgrain.report import machine_facts
+from taskgrain.study.workload import REFERENCE
 
 
 def test_a_line_has_the_processor_and_the_cores() -> None:

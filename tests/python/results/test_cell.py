@@ -23,7 +23,6 @@ from taskgrain.answers.compare.cells import compare
 from taskgrain.answers.compare.sides import Side
 from taskgrain.cli import report_table
 from taskgrain.drive import catalogue
-from taskgrain.drive.system import REFERENCE
 from taskgrain.history.log import Log, from_json, measured
 from taskgrain.measure.experiments.experiment import CellSettings
 from taskgrain.measure.experiments.metg import MetgSearch
@@ -34,8 +33,8 @@ from taskgrain.results.cell import Cell, cells
 from taskgrain.results.export import frame
 from taskgrain.results.lines import CellLine, MetgLine, SessionLine
 from taskgrain.results.measurements import opened
+from taskgrain.study.workload import REFERENCE, Workload
 from taskgrain.study.workload import Cell as Asked
-from taskgrain.study.workload import Workload
 from taskgrain.words.endings import Ending
 from taskgrain.words.errors import InputError, UsageError
 from taskgrain.words.interval import Interval
@@ -191,7 +190,6 @@ def check_comparison(folder: Path) -> None:
 def test_any_log_is_read_alike_by_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part: int) -> None:
     # What there is does not matter, and takes most of the time.
     monkeypatch.setattr(catalogue, "discover", dict)
-    monkeypatch.setattr(catalogue, "bounds", frozenset)
     for number in range(LOGS // 10):
         noise = random.Random(f"{part} {number}")
         folder = make.write(tmp_path / "results", log(noise))

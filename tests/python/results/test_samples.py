@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from taskgrain.drive.system import REFERENCE
 from taskgrain.estimate.sample import Sample
 from taskgrain.measure.experiments.experiment import CellSettings
 from taskgrain.measure.experiments.metg import MetgSearch
@@ -18,7 +17,7 @@ from taskgrain.results import reader
 from taskgrain.results.lines import CellLine, RunLine
 from taskgrain.results.measurements import opened
 from taskgrain.results.samples import beside, counting, undisturbed
-from taskgrain.study.workload import Cell, Workload
+from taskgrain.study.workload import REFERENCE, Cell, Workload
 
 RESULTS = Path(__file__).parents[3] / "docs" / "results"
 RATE = 5e10
