@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -135,6 +133,7 @@ def advise(
     interrupted = ""
     if measure and (lacking := advice.missing(answers)):
         from taskgrain.measure.advise import measured
+        from taskgrain.measure.again import folder_for
 
         # Those that the user brought come first, where the budget is short.
         brought = {one.absolute() for one in folders or []}
@@ -147,8 +146,7 @@ def advise(
         settings = {"budget": seconds, "validate": graph.validate, "isa": graph.isa}
         settings |= {"hosts": hosts or "", "hostfile": hostfile or ""}
         settings |= {"steps": graph.given["steps"]} if "steps" in graph.given else {}
-        with contextlib.ExitStack() as stack:
-            into = output or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="taskgrain-")))
+        with folder_for(output) as into:
             more = measured(
                 question, lacking, known, graph.cores, settings, into, quiet=quiet, kept=output is not None
             )

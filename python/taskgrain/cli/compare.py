@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import sys
-import tempfile
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -38,7 +36,6 @@ from taskgrain.words.errors import EXIT_FAILED, Interrupted, UsageError
 if TYPE_CHECKING:
     from taskgrain.answers.compare.cells import Comparison, Question
     from taskgrain.answers.compare.sides import Side
-    from taskgrain.measure.again import Part
     from taskgrain.measure.call import Measured
 
 _BUDGET = 120.0
@@ -144,26 +141,29 @@ def compare(
         found, sides = _of_folders(words or [], chosen, question)
         if again:
             from taskgrain.drive import catalogue
-            from taskgrain.measure.again import parts
+            from taskgrain.measure.again import measured_again, parts
             from taskgrain.measure.call import Measured
 
             seconds = None if budget is None else numbers.seconds(budget, "--budget", above=False)
             every = parts(found, sides, catalogue.discover(folders or []), seconds, quiet=quiet)
-            found, measured = _again(found, Measured(()), every)
+            found, measured = measured_again(found, Measured(()), every, _say)
             rest = {"interrupted": bool(measured.interrupted)}
     else:
         if words:
             raise UsageError(f"{words[0]}: give results folders or --build OLD NEW, not both")
+        from taskgrain.measure.again import folder_for, measured_again
+
         asked = {"budget": budget, "threshold": threshold, "launcher": launcher}
         once = _side_by_side(
             builds, chosen, question, graph, asked, folders or [], env or [], quiet, bool(output)
         )
-        with _thrown_away() as temporary:
-            found, measured = once(output or temporary, None)
+        with folder_for(output) as into:
+            found, measured = once(into, None)
         slower = {cell.system for cell in found.cells if cell.suspect}
         if again and slower and not measured.interrupted:
             # Not into the first folder: rounds of both would make one measurement.
-            found, measured = _again(found, measured, [(len(slower), lambda folder: once(folder, slower))])
+            part = len(slower), lambda folder: once(folder, slower)
+            found, measured = measured_again(found, measured, [part], _say)
         rest = {"output": output and str(output), "interrupted": bool(measured.interrupted)}
     interrupted = measured.interrupted if measured else ""
     _show(found, as_json, rest)
@@ -182,28 +182,6 @@ def compare(
 
 def _given(**options: object) -> list[str]:
     return [name for name, value in options.items() if value]
-
-
-@contextlib.contextmanager
-def _thrown_away() -> Iterator[Path]:
-    """A folder for results that nobody keeps."""
-    with tempfile.TemporaryDirectory(prefix="taskgrain-", ignore_cleanup_errors=True) as temporary:
-        yield Path(temporary, "results")
-
-
-def _again(found: Comparison, measured: Measured, parts: list[Part]) -> tuple[Comparison, Measured]:
-    """The comparison with what comes of cells that are measured again, and the cells as they are now."""
-    for cells, measure in parts:
-        _say(cells)
-        with _thrown_away() as folder:
-            second, new = measure(folder)
-        known = {one.name for one in new.cells}
-        others = [one for one in measured.cells if one.name not in known]
-        measured = replace(new, cells=(*others, *new.cells))
-        if new.interrupted:
-            break
-        found = found.measured_again(second)
-    return found, measured
 
 
 def _say(cells: int) -> None:

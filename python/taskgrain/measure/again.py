@@ -7,7 +7,9 @@ sides are two builds of one system, the earlier one is not there any more, and i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import contextlib
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -26,6 +28,34 @@ from taskgrain.words.errors import UsageError
 
 Part = tuple[int, Callable[[Path], tuple[Comparison, call.Measured]]]
 """How many cells are measured again together, and what measures them into a folder."""
+
+
+@contextlib.contextmanager
+def folder_for(output: Path | None) -> Iterator[Path]:
+    """The folder for results: the user's, or one that is thrown away."""
+    if output is not None:
+        yield output
+        return
+    with tempfile.TemporaryDirectory(prefix="taskgrain-", ignore_cleanup_errors=True) as temporary:
+        yield Path(temporary, "results")
+
+
+def measured_again(
+    found: Comparison, measured: call.Measured, parts: Iterable[Part], say: Callable[[int], None]
+) -> tuple[Comparison, call.Measured]:
+    """The comparison with what comes of cells that are measured again, and the cells as they are now. `say`
+    is told how many each part has, before it is measured."""
+    for cells, measure in parts:
+        say(cells)
+        with folder_for(None) as folder:
+            second, new = measure(folder)
+        known = {one.name for one in new.cells}
+        others = [one for one in measured.cells if one.name not in known]
+        measured = replace(new, cells=(*others, *new.cells))
+        if new.interrupted:
+            break
+        found = found.measured_again(second)
+    return found, measured
 
 
 def parts(

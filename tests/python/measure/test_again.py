@@ -6,10 +6,14 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from command_line import called
 from killable_study import FAKE
+
+from taskgrain.measure import again
+from taskgrain.measure.again import measured_again
 
 FAIL = ("--fail-on-regression", "--again", "-q")
 
@@ -47,7 +51,10 @@ def before_again(monkeypatch: pytest.MonkeyPatch) -> Callable[[Path, float], lis
             said.append(cells)
             speed.write_text(str(overhead))
 
-        monkeypatch.setattr("taskgrain.cli.compare._say", say)
+        def changed(*words: Any) -> Any:
+            return measured_again(*words[:-1], say)
+
+        monkeypatch.setattr(again, "measured_again", changed)
         return said
 
     return change
