@@ -8,6 +8,7 @@ from typing import Any
 from taskgrain.answers import scaling, task_times
 from taskgrain.answers.advise import LEVELS
 from taskgrain.answers.data import Cell, Results
+from taskgrain.answers.verdict import state_of_the_machine
 from taskgrain.cli.printer import Printer
 from taskgrain.report import matrix, summary, trust
 from taskgrain.report.matrix import Entry
@@ -19,7 +20,7 @@ def show(out: Printer, results: Results, at: float | None = None) -> None:
     """The table of systems and workloads, whether tasks of `at` seconds are long enough, and the checks."""
     found = matrix.of(results)
     workloads = [column.workload for column in found.columns]
-    if state := summary.trust(results):
+    if state := state_of_the_machine(results.cells):
         out.text(state)
     if where := hosts.where(hosts.of_lines(results.lines)):
         out.text(f"Measured {where}.")
@@ -61,7 +62,7 @@ def as_json(results: Results, at: float | None = None) -> dict[str, Any]:
     """The same for programs: times in seconds, null for what is not known."""
     found: dict[str, Any] = {
         "title": results.title,
-        "state": summary.trust(results),
+        "state": state_of_the_machine(results.cells),
         "cells": [_cell(entry) for entry in matrix.of(results).entries],
         "checks": [asdict(check) for check in trust.checks(results)],
     }

@@ -91,7 +91,7 @@ def measured(
             experiment=until_known(question.work),
         )
         interrupted = came.interrupted
-        found = curves.read(folder, interrupted=bool(interrupted))
+        found = curves.opened(folder, interrupted=bool(interrupted))[0]
         problems |= {one.cell.partition("/")[0]: f"{one.kind_of}: {one.message}" for one in came.failures}
         # The answer is for the time that was asked for, whatever exactly was measured.
         said = [(cell.name, one) for cell in came.cells for one in cell.warnings]

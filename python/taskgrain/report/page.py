@@ -19,6 +19,7 @@ import taskgrain
 from taskgrain.answers import task_times
 from taskgrain.answers.compare import text
 from taskgrain.answers.data import Cell, Failure, Results
+from taskgrain.answers.verdict import state_of_the_machine
 from taskgrain.report import embed, look, machine_facts, matrix, rows, summary, trust
 from taskgrain.report.changes import Changes, ordered
 from taskgrain.report.charts.chart import Plot, Section
@@ -76,7 +77,7 @@ def render(results: Results, changes: Changes, at: float | None = None) -> str:
         matrix=found,
         shades=matrix.legend(),
         checks=checks,
-        state=summary.trust(results),
+        state=state_of_the_machine(results.cells),
         changes=changes,
         words=text,
         ordered=ordered,

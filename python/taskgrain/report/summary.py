@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from taskgrain.answers.advice_words import sentences
 from taskgrain.answers.advise import Question, answer
 from taskgrain.answers.data import Cell, Results
-from taskgrain.answers.verdict import state_of_the_machine
 from taskgrain.results import ranking
 from taskgrain.results.outcome import short
 from taskgrain.words import quantity
@@ -48,11 +47,6 @@ class Best:
     def contenders(self) -> tuple[str, ...]:
         """All that may be the best; a winner stands alone."""
         return *self.systems, *self.perhaps
-
-
-def trust(results: Results) -> str:
-    """How far the numbers can be trusted: how busy the machine was, and how well they are known."""
-    return state_of_the_machine(results.cells)
 
 
 def best(results: Results) -> tuple[Best, ...]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from statistics import median
 
 from taskgrain.answers.data import Results
+from taskgrain.answers.verdict import state_of_the_machine
 from taskgrain.report import summary
 from taskgrain.results import outcome
 from taskgrain.words import quantity
@@ -47,7 +48,7 @@ def checks(results: Results) -> list[Check]:
 
 
 def _disturbances(results: Results) -> Check:
-    said = summary.trust(results) or "The machine seemed quiet."
+    said = state_of_the_machine(results.cells) or "The machine seemed quiet."
     said = "None was measured: the cells are simulated." if results.origin.simulated else said
     every = {cell.name: share for cell in results.cells if (share := cell.disturbed) is not None}
     shares = {name: share for name, share in every.items() if share}

@@ -87,14 +87,12 @@ class Curve:
         return self.metg.times(level)
 
 
-def read(folder: Path, *, interrupted: bool = False) -> list[Curve]:
-    """The curves of a folder, the last of each cell; of cells that were `interrupted`, too, if they are asked
-    for. Raises `UsageError` if it is no results folder."""
-    return opened(folder, interrupted=interrupted)[0]
-
-
 def opened(folder: Path, *, interrupted: bool = False) -> tuple[list[Curve], tuple[str, ...]]:
-    """The same, and what is odd about the folder, in words."""
+    """The curves of a folder, and what is odd about it, in words.
+
+    They are the last of each cell; of cells that were `interrupted`, too, if they are asked for. Raises
+    `UsageError` if it is no results folder.
+    """
     place = measurements.opened(folder)
     every = cells(place.contents.shown).values()
     found = (of(cell, place, interrupted=interrupted) for cell in every)

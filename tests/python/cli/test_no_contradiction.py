@@ -81,7 +81,7 @@ def agrees(cell: Cell) -> None:
 
 
 def test_an_answer_agrees_with_itself(folder: Path) -> None:
-    every = curves.read(folder)
+    every = curves.opened(folder)[0]
     for workload in list(dict.fromkeys(one.workload for one in every))[:2]:
         here = [one for one in every if one.workload == workload]
         for work in TIMES:

@@ -24,7 +24,7 @@ def folder(path: Path, *lines: dict[str, object]) -> Path:
 
 
 def test_a_curve_knows_its_cell_and_where_it_comes_from(tmp_path: Path) -> None:
-    (found,) = curves.read(folder(tmp_path, ended(disturbed_runs=3, runs=12)))
+    (found,) = curves.opened(folder(tmp_path, ended(disturbed_runs=3, runs=12)))[0]
     assert (found.system, found.workload.name) == ("mpi", "nearest/radix=5/width=16")
     assert (found.cores, found.fingerprint, found.folder) == (2, "f00d", tmp_path)
     assert found.machine == MACHINE["cpu"]["model"]  # type: ignore[index]
@@ -35,21 +35,21 @@ def test_a_curve_knows_its_cell_and_where_it_comes_from(tmp_path: Path) -> None:
 
 
 def test_what_a_search_was_for_is_known_better(tmp_path: Path) -> None:
-    (found,) = curves.read(folder(tmp_path, ended(low=3.9e-6, high=4.1e-6)))
+    (found,) = curves.opened(folder(tmp_path, ended(low=3.9e-6, high=4.1e-6)))[0]
     assert found.needed(0.5) == Interval(2e-6, 1.95e-6, 2.05e-6)
     assert found.needed(0.8) is None
-    (none,) = curves.read(folder(tmp_path, ended(metg=None, ending="budget")))
+    (none,) = curves.opened(folder(tmp_path, ended(metg=None, ending="budget")))[0]
     assert none.needed(0.5) is None
 
 
 def test_the_last_line_of_a_cell_counts(tmp_path: Path) -> None:
-    (found,) = curves.read(folder(tmp_path, ended(), ended(metg=8e-6)))
+    (found,) = curves.opened(folder(tmp_path, ended(), ended(metg=8e-6)))[0]
     assert found.metg.value == 8e-6
 
 
 def test_a_correlated_curve_has_wider_intervals(tmp_path: Path) -> None:
-    (narrow,) = curves.read(folder(tmp_path, ended()))
-    (wide,) = curves.read(folder(tmp_path, ended(inflation=4.0)))
+    (narrow,) = curves.opened(folder(tmp_path, ended()))[0]
+    (wide,) = curves.opened(folder(tmp_path, ended(inflation=4.0)))[0]
     for one, other in zip(narrow.points.values(), wide.points.values(), strict=True):
         assert one.value == other.value and one.low and other.low
         assert other.low / other.number == pytest.approx((one.low / one.number) ** 2)
@@ -60,22 +60,22 @@ def test_a_size_of_one_run_has_a_value_alone(tmp_path: Path) -> None:
     first, *others = line["curve"]  # type: ignore[misc]
     bare = first | {"efficiency_low": None, "efficiency_high": None}
     curve = [bare, first | {"granularity": None}, *others]
-    (found,) = curves.read(folder(tmp_path / "r", line | {"curve": curve}))
+    (found,) = curves.opened(folder(tmp_path / "r", line | {"curve": curve}))[0]
     assert len(found.points) == 1 + len(others) == len(found.sizes)
     assert found.points[min(found.points)] == Interval(first["efficiency"])
     said = line | {"curve": curve, "warnings": [{"code": "start_dominates", "start": 1.0, "share": 0.9}]}
-    (mostly_start,) = curves.read(folder(tmp_path / "s", said))
+    (mostly_start,) = curves.opened(folder(tmp_path / "s", said))[0]
     assert not mostly_start.points
 
 
 def test_a_cell_that_has_not_ended_has_no_curve(tmp_path: Path) -> None:
-    assert curves.read(folder(tmp_path)) == []
+    assert curves.opened(folder(tmp_path))[0] == []
     with pytest.raises(UsageError, match=r"is .* a results folder"):
-        curves.read(tmp_path / "nothing")
+        curves.opened(tmp_path / "nothing")[0]
 
 
 def test_what_is_unfinished_answers_nothing(tmp_path: Path) -> None:
-    assert curves.read(folder(tmp_path, ended(ending="unfinished"))) == []
+    assert curves.opened(folder(tmp_path, ended(ending="unfinished")))[0] == []
 
 
 @pytest.mark.parametrize(("said", "bound"), [(None, True), (False, False), (True, True)])
@@ -84,14 +84,14 @@ def test_where_a_folder_does_not_say_what_is_a_bound_the_catalogue_does(
 ) -> None:
     cell = cell_name("limit", "fft")
     line = cell_line("limit", "fft") | ({} if said is None else {"bound": said})
-    (found,) = curves.read(write(tmp_path, [SESSION, line, metg_line(cell, 4e-6)]))
+    (found,) = curves.opened(write(tmp_path, [SESSION, line, metg_line(cell, 4e-6)]))[0]
     assert found.bound == bound
 
 
 def test_a_cell_that_failed_says_why_it_has_no_curve(tmp_path: Path) -> None:
     failure = {"schema": 1, "kind": "failure", "cell": CELL, "error": "crash", "message": "it ended"}
     for name, more in (("ended", [ended(ending="failed")]), ("killed", [])):
-        (found,) = curves.read(folder(tmp_path / name, failure, *more))
+        (found,) = curves.opened(folder(tmp_path / name, failure, *more))[0]
         assert (found.points, found.problem) == ({}, "crash: it ended")
-    (fine,) = curves.read(folder(tmp_path / "fine", ended()))
+    (fine,) = curves.opened(folder(tmp_path / "fine", ended()))[0]
     assert fine.points and not fine.problem
