@@ -49,7 +49,7 @@ def measure(
         try:
             _show(measured, study, how)
             sys.stdout.flush()
-        except (OSError, SystemExit):  # Ctrl-C also ended who would have read it; the console then exits
+        except OSError:  # Ctrl-C also ended who would have read it
             with contextlib.suppress(OSError):
                 sys.stdout.close()
         raise Interrupted(measured.interrupted)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
 from collections.abc import Sequence
@@ -157,9 +158,18 @@ def _widths(
     ]
 
 
+class _Console(Console):
+    """A console that says that nobody reads it, and does not end the program for that."""
+
+    def on_broken_pipe(self) -> None:
+        with contextlib.suppress(SystemExit):
+            super().on_broken_pipe()
+        raise BrokenPipeError
+
+
 def printer() -> Printer:
     """The one of standard output."""
-    console = Console()
+    console = _Console()
     made = Printer(console)
     if not console.is_terminal:
         console.width = _PIPED_WIDTH
