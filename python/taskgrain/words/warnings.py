@@ -1,7 +1,7 @@
 """Warnings: a code and its values where they arise and in the results, words only here.
 
 `SENTENCES` says each of them in English. To add one, give it a code, a sentence that says what was found and
-what to do about it, and a row in docs/reference/results.md. A test holds that page to this table.
+what to do about it, and a place in a row of docs/reference/failures.md. A test holds that page to this table.
 """
 
 from __future__ import annotations
