@@ -285,7 +285,7 @@ def test_every_example_is_built_run_and_shown() -> None:
             if file.suffix in (".c", ".cpp"):
                 assert re.search(rf"\b{re.escape(file.stem)}\b", lists), f"{file.name} is not built"
             if file.name != "CMakeLists.txt":
-                named = (f"<!-- excerpt: {folder}/{file.name} -->", f"`{folder}/{file.stem}.cpp`")
+                named = (f"<!-- excerpt: {folder}/{file.name} -->", f"`{folder}/{file.stem}.")
                 assert any(one in shown for one in named), f"no page shows or names {file.name}"
 
 
