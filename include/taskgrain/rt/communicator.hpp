@@ -49,7 +49,7 @@ const char* name_of() noexcept {
   return __PRETTY_FUNCTION__;
 #endif
 }
-/// Whether it is, or holds, elements that lie elsewhere.
+/// True for a type that is, or holds, elements that lie elsewhere.
 template <typename T>
 inline constexpr bool is_view = false;
 template <template <typename...> class Holder, typename... Parts>
@@ -70,8 +70,8 @@ struct CommunicatorOptions {
   /// host, and MPI between hosts. "alone": this process is rank 0 of 1, whatever has started it. The environment
   /// variable TASKGRAIN_TRANSPORT says it where this is "auto".
   std::string transport = "auto";
-  /// Who takes what comes: the workers, between tasks and when they have none; or a thread of its own, which takes a
-  /// core.
+  /// True: a thread of its own receives messages, and takes a core. False: the workers receive them, between tasks and
+  /// when they have none.
   bool progress_thread = false;
   /// The most bytes of messages to another rank that wait in the memory of this one because that one does not take
   /// them. `send` waits while there are so many, and handles what comes meanwhile. 1: no more than one message of each

@@ -163,8 +163,8 @@ class Sequence {
 
   // -- data. By the thread that gives tasks, but not in a loop or a trace
 
-  /// An object. Of what has elements one after the other, such as std::vector, these and the object; of a view, such as
-  /// std::span, the elements alone. What else an object points to has other names.
+  /// Names an object. A container of contiguous elements, such as std::vector, is named with its elements; a view, such
+  /// as std::span, stands for its elements alone. Whatever else an object points to has other names.
   /// \throws UsageError  a home that does not exist
   template <typename T>
   Data data(T&& object, DataOptions options = {}) {

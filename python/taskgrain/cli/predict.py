@@ -38,7 +38,7 @@ def predict(
     cores: Annotated[
         Text,
         typer.Option(
-            "--cores", metavar="LIST", help="Numbers of cores (default: doubled until it is no use)."
+            "--cores", metavar="LIST", help="Numbers of cores (default: doubled until more do not help)."
         ),
     ] = None,
     names: Annotated[

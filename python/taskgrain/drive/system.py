@@ -187,7 +187,7 @@ class System:
         if not self.distributed:
             return "is not distributed: it runs on one node"
         if not self.ranks and not self.workers:
-            return "starts its processes itself, so far on one node alone"
+            return "starts its own processes, on one node only"
         return "is measured against its own reference, which runs on one node" if self.reference else ""
 
     def launch(self, cores: Sequence[int], on: Sequence[Node] = (), nodes: int = 1) -> Launch:

@@ -112,8 +112,8 @@ class ProgramByCores:
         return self.curves[-1][1].at_least()
 
     def first(self, found: Sequence[Interval | None]) -> Interval | None:
-        """Where something begins, from where it does by each curve alone: the first of these that lies below
-        the cores of the next curve, and not before its own curve holds."""
+        """The number of cores from which something holds. `found` has that number by each curve alone; the
+        first counts that lies below the cores of the next curve, and not below those of its own."""
         ends = [*(cores for cores, _ in self.curves[1:]), math.inf]
         for k, ((begin, _), end, one) in enumerate(zip(self.curves, ends, found, strict=True)):
             if one is not None and one.number < end:

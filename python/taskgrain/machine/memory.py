@@ -94,7 +94,7 @@ def _peak(pid: int) -> int:
 
 
 class Growth:
-    """By how much the resident memory of processes grows at most, from the making of this on."""
+    """The peak growth of the resident memory of processes since construction."""
 
     def __init__(self, pids: Iterable[int]) -> None:
         self._before = {pid: _resident(pid) if _forget_peak(pid) else None for pid in pids}

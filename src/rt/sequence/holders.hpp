@@ -41,7 +41,7 @@ class Holders {
     unsigned body = 0;         // in which it was written
   };
 
-  /// A rank reads: it gets what it has not. \param transfers  to which that is added
+  /// A rank reads the region, and receives the bytes that it lacks. \param transfers  gets these, too
   /// \param first  null, or regions to which is added what was not written in this body
   void read(const Region& region, int rank, std::uint32_t data, std::vector<Transfer>& transfers,
             Transfer* first = nullptr);

@@ -40,7 +40,7 @@ class Repeats {
   }
   /// Of the task that comes, if it repeats itself. \pre there is a period
   std::uint64_t next() const noexcept { return hashes_[(given_ - period_) & (hashes_.size() - 1)]; }
-  /// How many of the tasks that come are expected to be what has been: whole periods. 0: it is not known well enough.
+  /// The number of upcoming tasks that are predicted to repeat, in whole periods. 0: nothing is predicted.
   std::size_t expected() const noexcept {
     constexpr std::size_t least = 32;  // so that a launch costs little
     if (period_ == 0) return 0;

@@ -86,7 +86,7 @@ std::uint64_t hash_key(const K& key) noexcept {
   return mix_key(0, key) * odd;
 }
 
-/// Whether the bytes of all parts of a pair or tuple are what these are.
+/// True if each part of a pair or tuple is compared bytewise.
 template <typename K>
 inline constexpr bool plain_parts = false;
 template <template <typename...> typename Tuple, typename... P>

@@ -53,7 +53,7 @@ class Question:
     """A question that is asked of each cell."""
 
     by: Quantity = "metg"
-    """The quantity that verdicts are given by."""
+    """The quantity that decides the verdicts."""
     margin: float = MARGIN
     """As a share: what differs by less is the same."""
     apart: float = APART
