@@ -1,6 +1,6 @@
 #pragma once
 
-/// What tasks compute together: a value for each worker, without locks, or for each key. They are combined when the
+/// Values that tasks compute together: one for each worker, without locks, or for each key. They are combined when the
 /// tasks have run.
 ///
 ///     rt::Combinable<long> points(runtime);
@@ -53,7 +53,7 @@ class Combinable {
   Combinable(const Combinable&) = delete;  // tasks hold its address
   Combinable& operator=(const Combinable&) = delete;
 
-  /// That of the worker whose thread calls: for tasks, and for functions of messages.
+  /// The value of the worker whose thread calls: for tasks, and for functions of messages.
   /// \throws UsageError  any other thread
   T& local() { return parts_[detail::worker_here(runtime_)].value; }
 

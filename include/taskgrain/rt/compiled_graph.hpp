@@ -96,7 +96,7 @@ class CompiledGraph {
   /// \throws RankFailed  of a graph across ranks, whose communicator has failed
   Launch launch(LaunchOptions options);
   Launch launch() { return launch({}); }
-  /// Where a `receive` has its bytes, for a task that comes after it. From any thread.
+  /// Returns the bytes of a `receive`, for a task that comes after it. From any thread.
   /// \param turn  of that task; only `overall` counts
   /// \param back  1 for a task that comes after it by a carried edge, and so reads those of the iteration before
   /// \throws UsageError  the node is no `receive`; `back` is neither 0 nor 1

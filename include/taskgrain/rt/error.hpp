@@ -17,7 +17,7 @@ namespace taskgrain::rt {
 
 namespace detail {
 class Engine;
-/// Whether a failure was told, and how. One that a task has passed on is the same failure.
+/// Says whether a failure was told, and how. One that a task has passed on is the same failure.
 enum class Told : std::uint8_t { no, printed, thrown };
 }  // namespace detail
 
@@ -63,7 +63,7 @@ class Stuck : public std::runtime_error {
   Stuck(std::vector<StuckTask> tasks, std::size_t total);
   /// The first few of them.
   const std::vector<StuckTask>& tasks() const noexcept { return tasks_; }
-  /// How many there are.
+  /// The number of all of them.
   std::size_t total() const noexcept { return total_; }
 
  private:

@@ -20,7 +20,7 @@ class Event {
  public:
   Event() : state_(std::make_shared<State>()) {}
 
-  /// Whether it has happened.
+  /// True if it has happened.
   bool is_set() const noexcept { return state_->is.load(std::memory_order_acquire) == happened; }
   /// Why it will never happen; null while it may, and if it has.
   std::exception_ptr failure() const noexcept {

@@ -22,7 +22,7 @@ concept DeviceEvent =
     std::is_object_v<E> && std::is_nothrow_copy_constructible_v<E> && std::is_nothrow_move_constructible_v<E> &&
     std::is_nothrow_destructible_v<E> && sizeof(E) <= 32 && alignof(E) <= alignof(std::max_align_t);
 
-/// What a device calls when it is done with a task. Copies stand for the same task, and cost no allocation.
+/// The function that a device calls when it is done with a task. Copies stand for the same task, and allocate nothing.
 ///
 /// Only the first call counts; further calls do nothing. If all copies are destroyed and none was called, the launch
 /// fails; as long as one is kept, the run waits.

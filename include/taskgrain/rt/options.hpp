@@ -1,6 +1,6 @@
 #pragma once
 
-/// What a runtime is given when it is made.
+/// The options of a runtime.
 
 #include "taskgrain/rt/detail/cxx20.hpp"
 
@@ -30,7 +30,7 @@ struct RuntimeOptions {
   /// The processor of each worker, as the operating system counts them; the same one may come twice. Empty: one of each
   /// core in the order of the machine, then the second of each; workers beyond the processors share them.
   std::vector<int> cores{};
-  /// Whether a worker's thread is bound to its processor, where `cores` names it or each core has a worker. Fewer
+  /// Binds a worker's thread to its processor, where `cores` names it or each core has a worker. Fewer
   /// workers are not bound, because two such programs would choose the same processors and leave others free; name
   /// `cores` to bind them. A thread in `wait` is bound for that time. If it waits often, bind it for good (`Pinned`):
   /// to bind and unbind it takes some microseconds each time.

@@ -133,14 +133,14 @@ struct TaskOptions {
 
 struct SequenceOptions {
   std::string name = "sequence";
-  /// How many tasks may be given ahead of the oldest that has not ended. Where so many are, `task` runs tasks itself
+  /// The most tasks that are given ahead of the oldest that has not ended. At this number, `task` runs tasks itself
   /// until there is room. A power of two.
   std::size_t window = 1024;
-  /// Where tasks repeat themselves without a loop or a trace, what repeats itself is found, and runs as a trace. It has
-  /// at most so many tasks, for each of which 40 bytes are kept, or more; 0: there are no automatic traces. Tasks that
+  /// The longest repetition of tasks that the sequence finds without a loop or a trace, and runs as a trace. It has at
+  /// most so many tasks, for each of which 40 bytes are kept, or more; 0: there are no automatic traces. Tasks that
   /// look like the next repetition start when it is complete, or when the sequence waits. Not across ranks.
   std::size_t automatic_traces = 0;
-  /// How many numbers of traces are known. Where there are more, the one that was not called for longest is forgotten.
+  /// The most numbers of traces that are known. Beyond, the one that was not called for longest is forgotten.
   std::size_t traces = 256;
 };
 
@@ -329,13 +329,13 @@ class Sequence {
   static detail::Region of(const T& object) noexcept {
     return {address(&object), sizeof(object), 1, 0};
   }
-  /// Whether another rank can have its bytes.
+  /// True if another rank can have its bytes.
   template <typename T>
   static constexpr bool as_bytes = std::is_trivially_copyable_v<std::remove_cvref_t<T>>;
   template <typename F>
   using Result = std::remove_cvref_t<decltype(detail::call_with(std::declval<const Turn&>(), std::declval<F&>()))>;
 
-  /// What a group of tasks adds to a target.
+  /// The sum that a group of tasks adds to a target.
   template <typename T, typename Operation>
   struct Reduction {
     explicit Reduction(T& of) : target(of) {}

@@ -36,7 +36,7 @@ namespace detail {
 class SharedMemory;
 }
 
-/// Where arguments are written: bytes in memory that grows.
+/// Writes arguments: bytes in memory that grows.
 class Writer {
  public:
   Writer() = default;
@@ -64,7 +64,7 @@ class Writer {
 
   // -- for the runtime
 
-  /// Whether the bytes lie in the shared memory.
+  /// True if the bytes lie in the shared memory.
   bool is_shared() const noexcept { return is_shared_; }
   /// Whoever calls this releases them. \pre is_shared()
   std::span<const std::byte> give_away() noexcept {
@@ -83,7 +83,7 @@ class Writer {
   bool is_shared_ = false;
 };
 
-/// What a Writer has written, in the same order. Each throws UsageError for more than that.
+/// Reads what a Writer has written, in the same order. Each throws UsageError for more than that.
 class Reader {
  public:
   /// \param bytes  aligned to 16 bytes

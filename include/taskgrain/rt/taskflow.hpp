@@ -107,7 +107,7 @@ class Taskflow final {
   {
     return rank(handler_->functions.priority, std::move(of));
   }
-  /// Whether a task must not be stolen; by default any may be.
+  /// Sets whether a task must not be stolen; by default any may be.
   Taskflow& bound(detail::Function<bool, Key> of)
     requires by_setters
   {
