@@ -146,7 +146,7 @@ def _warn(ignored: Sequence[str], what: str) -> None:
 
 def verdicts_by(names: str) -> Any:
     """The option `--by`, which chooses one of these quantities."""
-    given = f"What verdicts are given by: {names} (default metg)."
+    given = f"Quantity that decides the verdict: {names} (default metg)."
     return typer.Option("--by", metavar="NAME", help=given, show_default=False)
 
 
