@@ -5,8 +5,8 @@
 
 A room imports only from itself and from the rooms below it. Each module of 80 lines and more has a test
 module of its own name: the tests of python/taskgrain/drive/session.py are in
-tests/python/drive/test_session.py. Smaller ones may be tested through their room. Says what is not so on
-standard error, and ends with 1 if there is anything.
+tests/python/drive/test_session.py. Smaller ones may be tested through their room. A docstring begins with a
+verb, or a noun with its article. Says what is not so on standard error, and ends with 1 if there is anything.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ ROOMS = (
 """From the top floor down."""
 LARGE = 80
 """The lines from which on a module needs a test module of its own."""
+NO_BEGINNING = ("What ", "Whether ", "That ", "Those ")
+"""The first words of docstrings in which a clause stands for the noun."""
 
 
 def imported(module: ast.Module) -> Iterator[tuple[int, str]]:
@@ -45,6 +47,7 @@ def complaints(package: Path, tests: Path) -> Iterator[str]:
     """One line for each thing that is not as it should be."""
     yield from imports_that_go_up(package)
     yield from modules_without_tests(package, tests)
+    yield from docstrings_without_noun(package)
 
 
 def modules_without_tests(package: Path, tests: Path) -> Iterator[str]:
@@ -54,6 +57,15 @@ def modules_without_tests(package: Path, tests: Path) -> Iterator[str]:
         lines = len(module.read_text("utf-8").splitlines())
         if lines >= LARGE and module.name != "__init__.py" and not has_tests(mirror):
             yield f"{module}: has {lines} lines and no tests in {mirror}"
+
+
+def docstrings_without_noun(package: Path) -> Iterator[str]:
+    """One line for each docstring, also of a variable, that begins with a clause."""
+    for file in sorted(package.rglob("*.py")):
+        for node in ast.walk(ast.parse(file.read_text("utf-8"), str(file))):
+            said = node.value if isinstance(node, ast.Expr) else None
+            if isinstance(said, ast.Constant) and str(said.value).startswith(NO_BEGINNING):
+                yield f"{file}:{said.lineno}: begin with a verb, or a noun with its article"
 
 
 def has_tests(file: Path) -> bool:

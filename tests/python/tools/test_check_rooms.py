@@ -108,6 +108,11 @@ def test_tests_in_a_class_are_tests(house: House) -> None:
     assert house.complaints() == []
 
 
+def test_a_docstring_begins_with_a_verb_or_a_noun(house: House) -> None:
+    house.module("words/numbers.py", '"""Reads numbers."""\n\nONE = 1\n"""What is one."""\n')
+    assert house.complaints() == ["words/numbers.py:4: begin with a verb, or a noun with its article"]
+
+
 def test_the_command(house: House) -> None:
     command = [sys.executable, check_rooms.__file__]
     done = subprocess.run(command, capture_output=True, text=True)
