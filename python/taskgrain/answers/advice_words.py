@@ -16,7 +16,7 @@ NOT_KNOWN = "not known"
 _NAMED = 3
 """Systems of which a sentence says what another one saves."""
 VERDICTS: dict[Verdict, str] = {"yes": "yes", "no": "no", "unknown": NOT_KNOWN}
-"""Whether a level of efficiency is reached, in words."""
+"""The words for whether a level of efficiency is reached."""
 
 
 def sentences(question: Question, answers: Sequence[Answer]) -> Iterator[str]:
@@ -98,7 +98,7 @@ def _doubt(answers: Sequence[Answer]) -> str:
 
 
 def _choice(found: Choice) -> str:
-    """Whether another system would be better, and by how much of one's time."""
+    """Tells whether another system would be better, and by how much of one's time."""
     best, sure, number = found.best.name, found.sure, len(found.saved) + 1
     told = [f"{name} {_share(one)}" for name, one in sure.items()]
     if len(told) > _NAMED:
@@ -125,7 +125,7 @@ def _choice(found: Choice) -> str:
 
 
 def saved(one: Answer, found: Choice) -> str:
-    """What the best saves of the time that a system takes."""
+    """Says what the best saves of the time that a system takes."""
     if one is found.best and one.known:
         return "best"
     if one.system not in found.saved:
@@ -148,7 +148,7 @@ def _share(saved: Interval) -> str:
 
 
 def _difference(saved: Interval) -> bool:
-    """Whether there may be one, though nothing tells how sure that is."""
+    """Tells whether there may be one, though nothing tells how sure that is."""
     return saved.low is None and (saved.value is None or saved.value > LEAST_SAVED)
 
 
@@ -191,7 +191,7 @@ def efficiency(one: Efficiency) -> str:
 
 
 def level(one: Level) -> str:
-    """Whether it is reached, and by what margin."""
+    """Tells whether it is reached, and by what margin."""
     word = VERDICTS[one.verdict]
     margin = _margin(one.margin)
     if one.verdict == "unknown" and one.margin.value is not None and margin.startswith("about"):

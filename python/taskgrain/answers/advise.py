@@ -109,13 +109,13 @@ class Answer:
 
     @property
     def rough(self) -> bool:
-        """Whether its efficiency has a value without bounds, as one round gives it."""
+        """True if its efficiency has a value without bounds, as one round gives it."""
         found = self.efficiency.found
         return found.value is not None and found.low is None and found.high is None
 
     @property
     def disturbed(self) -> bool:
-        """Whether others disturbed a good part of its runs, so that it may be more efficient than shown."""
+        """True if others disturbed a good part of its runs, so that it may be more efficient than shown."""
         return _disturbed(self.curve)
 
     @property
@@ -132,8 +132,8 @@ class Answer:
 
     @property
     def speed(self) -> float:
-        """What the system does with these tasks, at least: its efficiency, or the lower bound of that, times
-        the cores that it occupies."""
+        """The speed of the system with these tasks, at least: its efficiency, or the lower bound of that,
+        times the cores that it occupies."""
         found = self.efficiency.found
         return (found.low or 0.0 if found.value is None else found.value) * self.occupied
 
@@ -152,8 +152,8 @@ class Choice:
 
     @property
     def sure(self) -> dict[str, Interval]:
-        """What is surely saved, the most first. Two processes of one system may differ by as much as the
-        others."""
+        """Returns what is surely saved, the most first. Two processes of one system may differ by as much as
+        the others."""
         found = {name: one for name, one in self.saved.items() if (one.low or 0.0) > LEAST_SAVED}
         return dict(sorted(found.items(), key=lambda each: -(each[1].about or 0.0)))
 
@@ -273,7 +273,7 @@ def newest(curves: Iterable[Curve], question: Question) -> dict[str, Curve]:
 
 
 def others(curves: Iterable[Curve], question: Question) -> list[str]:
-    """What there is of other workloads, so that nobody takes these for the answer."""
+    """Names what there is of other workloads, so that nobody takes these for the answer."""
     notes: dict[str, None] = {}
     for one in curves:
         if differs := differences(one, question):

@@ -38,7 +38,7 @@ class Point(CurvePoint):
     samples: tuple[float, ...] = ()
     """The granularity of every repeat behind the point."""
     disturbed: tuple[float, ...] = ()
-    """Those of runs that others on the cores disturbed."""
+    """The samples of runs that others on the cores disturbed."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Failure:
     message: str
     log: str
     superseded: bool
-    """Whether the cell went on after it."""
+    """True if the cell went on after it."""
 
 
 @dataclass
@@ -60,7 +60,7 @@ class Cell(stored.Cell):
     known: Curve | None = None
     """Its curve as `advise` takes it; None if nothing is known of the cell."""
     command: str = ""
-    """What measures this cell alone in the same way; empty if that was not recorded."""
+    """The command that measures this cell alone in the same way; empty if that was not recorded."""
     references: Sequence[ReferenceLine] = ()
     """The measurements of its kernel alone."""
 
@@ -88,7 +88,7 @@ class Cell(stored.Cell):
 
     @property
     def nodes(self) -> int:
-        """What it was measured on; 0 if nobody knows."""
+        """The nodes that it was measured on; 0 if nobody knows."""
         nodes = self.fields["nodes"]
         return nodes if isinstance(nodes, int) else 0
 
@@ -111,7 +111,7 @@ class Cell(stored.Cell):
 
     @cached_property
     def work_unit(self) -> str:
-        """That of its runs, or else of its reference."""
+        """The unit of work of its runs, or else of its reference."""
         last = self.references[-1].work_unit if self.references else None
         return columns.work_unit(self) or last or ""
 
@@ -150,7 +150,7 @@ class Results:
     cells: tuple[Cell, ...]
     failures: tuple[Failure, ...]
     warnings: tuple[str, ...]
-    """What is wrong with the folder itself."""
+    """The faults of the folder itself."""
     raw: bytes
     """The content of runs.jsonl, decompressed."""
     lines: Sequence[Line] = ()
@@ -246,7 +246,8 @@ def samples(runs: Iterable[RunLine], iterations: float, disturbed: bool = False)
 
 
 def counting(runs: Iterable[RunLine]) -> list[RunLine]:
-    """Those that a curve rests on; the short runs that look for the crossing only if there are no others."""
+    """Returns the runs that a curve rests on; the short runs that look for the crossing only if there are no
+    others."""
     tasks = [run for run in runs if run.iterations and run.work]
     return [run for run in tasks if run.phase not in ("bracket", "start", "longer")] or tasks
 

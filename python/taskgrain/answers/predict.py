@@ -1,4 +1,4 @@
-"""What a prediction of more cores may rest on, and the time to solution that follows from it."""
+"""The measurements that a prediction of more cores may rest on, and the time to solution from them."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Prediction:
         return self.program.first(found)
 
     def simulated_on(self, cores: int) -> bool:
-        """Whether the curve that tells of so many cores is simulated, and not all of them are."""
+        """Tells whether the curve that tells of so many cores is simulated, and not all of them are."""
         held = [self.cells[0], *(one for one in self.cells if (one.cores or 0) <= cores)][-1]
         return held.origin.simulated and not self.cells[0].origin.simulated
 
@@ -48,7 +48,8 @@ class Prediction:
 def chosen(
     results: Results, workload: str | None, wished: Collection[str] | None, say: Say
 ) -> tuple[str, list[Cell]]:
-    """What the cells to predict from have in common, the workload or the tasks of a core; and the cells.
+    """Returns what the cells to predict from have in common, the workload or the tasks of a core; and the
+    cells.
 
     `wished` are the systems, if the user names some. Raises `InputError` or `UsageError`.
     """
@@ -60,7 +61,7 @@ def chosen(
 
 
 def predictions(cells: Sequence[Cell], work: float, steps: int) -> list[Prediction]:
-    """What each system takes for so much work, in seconds of one core, in so many steps."""
+    """The time of each system for so much work, in seconds of one core, in so many steps."""
     found = []
     for system in dict.fromkeys(cell.system for cell in cells):
         own = sorted((one for one in cells if one.system == system), key=lambda one: one.cores or 0)
@@ -136,7 +137,8 @@ def simulated(
 
 
 def _workload(results: Results, workload: str | None) -> tuple[str, list[Cell]]:
-    """What the cells to predict from have in common, the workload or the tasks of a core; and the cells."""
+    """Returns what the cells to predict from have in common, the workload or the tasks of a core; and the
+    cells."""
     known = {name: [one for one in results.cells if one.workload == name] for name in results.workloads}
     every = []
     for one in sweeps(results):
@@ -154,7 +156,7 @@ def _workload(results: Results, workload: str | None) -> tuple[str, list[Cell]]:
 
 
 def _usable(here: Sequence[Cell], wished: Collection[str] | None) -> list[Cell]:
-    """Those of the cells that can be predicted from."""
+    """Returns the cells that can be predicted from."""
     systems = list(dict.fromkeys(cell.system for cell in here))
     for name in wished or ():
         if name not in systems:
@@ -174,7 +176,8 @@ def _usable(here: Sequence[Cell], wished: Collection[str] | None) -> list[Cell]:
 
 
 def _scaling(cells: list[Cell], given: object, say: Say) -> list[Cell]:
-    """Those that use more than one core; says which of them do not, though `given` cores were there."""
+    """Returns the cells that use more than one core; says which of them do not, though `given` cores were
+    there."""
 
     def several(cell: Cell) -> bool:
         there = cell.cores_there or given
@@ -214,7 +217,7 @@ def _to_simulate(system: str, one: Cell) -> str:
 
 
 def _alike(one: Cell, other: Cell) -> bool:
-    """Whether they have the same tasks, and as many on each core."""
+    """Tells whether they have the same tasks, and as many on each core."""
     fields = [dict(cell.fields) | {"width": 0, "cores": 0, "nodes": 0} for cell in (one, other)]
     each = [cell.points_of_a_step / (cell.cores_there or cell.cores or 1) for cell in (one, other)]
     return fields[0] == fields[1] and each[0] == each[1]

@@ -60,18 +60,18 @@ class Scaling:
     kind: str
     """The name of the experiment."""
     field: str
-    """What there are more of: `cores` or `nodes`."""
+    """The field that grows: `cores` or `nodes`."""
     keeps: Kept
-    """What has the same work on each number of them."""
+    """The unit that has the same work on each number of them."""
     system: str
     workload: str
-    """What its workloads have in common. Untrusted, as `system` is."""
+    """The fields that its workloads have in common. Untrusted, as `system` is."""
     threshold: float
     problems: tuple[Problem, ...]
     limit: tuple[Time, ...]
     """The shortest time with that efficiency, on each number with a METG."""
     uses_all: bool
-    """Whether it occupies all cores that it is given; else it does not scale, and meets no limit."""
+    """True if it occupies all cores that it is given; else it does not scale, and meets no limit."""
     cells: tuple[int, ...]
 
     def named(self, problem: Problem) -> str:
@@ -129,7 +129,8 @@ def shown(share: Interval | None) -> str:
 
 
 def scalings(results: Results) -> list[Scaling]:
-    """Those of a folder that scale, in the order of its workloads and systems; none of another experiment."""
+    """Returns the scalings of a folder, in the order of its workloads and systems; none of another
+    experiment."""
     return [one for one in measured(results) if one.problems]
 
 
@@ -158,8 +159,9 @@ def measured(results: Results) -> list[Scaling]:
 
 
 def separations(results: Results) -> tuple[list[Separation], Counter[str]]:
-    """Those of each problem that meets the limit both ways, the largest last; and how many problems of each
-    workload do so only in their ideal times: their actual ones would farther on, or never."""
+    """Returns the separations of each problem that meets the limit both ways, the largest last; and how many
+    problems of each workload do so only in their ideal times: their actual ones would farther on, or never.
+    """
     found, unmet = [], Counter[str]()
     for one in scalings(results):
         for problem in one.problems if one.keeps == "step" else ():
@@ -213,7 +215,7 @@ def means(found: list[Separation], unmet: Mapping[str, int]) -> list[Means]:
 
 
 def _keeps_each(sweep: Sweep, results: Results) -> bool:
-    """Whether each core has the same tasks on any number of them."""
+    """Tells whether each core has the same tasks on any number of them."""
     return len({results.cells[n].points_of_a_step / number for n, number in sweep.values.items()}) == 1
 
 

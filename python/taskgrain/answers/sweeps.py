@@ -23,7 +23,7 @@ class Sweep:
 
     field: str
     name: str
-    """What the workloads have in common. Untrusted."""
+    """The fields that the workloads have in common. Untrusted."""
     values: dict[int, float]
     """Of the field, by the number of the cell."""
 
@@ -49,7 +49,7 @@ def sweeps(results: Results) -> list[Sweep]:
 
 
 def _kept(field: str, cell: Cell) -> Iterator[tuple[str, list[str]]]:
-    """What stays the same where the field varies: a name for it, and the other fields."""
+    """Returns what stays the same where the field varies: a name for it, and the other fields."""
     yield without(cell.workload, field), _others(cell, field)
     width, cores = cell.fields.get("width"), cell.cores_there
     if field in NUMBERS and isinstance(width, int) and cores and width % cores == 0:

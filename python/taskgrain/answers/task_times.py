@@ -1,4 +1,5 @@
-"""Whether tasks of a given time are long enough: what `taskgrain advise` answers, for every cell at once.
+"""Tells whether tasks of a given time are long enough: what `taskgrain advise` answers, for every cell at
+once.
 
 The reader types a time, so that the answers at many times go with the page; it computes none itself.
 """
@@ -26,11 +27,11 @@ _CODES: dict[Verdict, str] = {"yes": "y", "no": "n", "unknown": "u"}
 
 @dataclass(frozen=True)
 class AtTime:
-    """What is known of a cell's tasks of one time."""
+    """The answers about a cell's tasks of one time."""
 
     efficiency: Efficiency
     verdicts: tuple[Verdict, ...]
-    """Whether they reach each of `LEVELS`."""
+    """The verdicts on whether they reach each of `LEVELS`."""
 
     @property
     def text(self) -> str:

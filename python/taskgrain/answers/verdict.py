@@ -1,4 +1,4 @@
-"""What a study can be trusted for, in one to three sentences, from the results of its cells."""
+"""Says what a study can be trusted for, in one to three sentences, from the results of its cells."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _DISTURBED = 0.1
 _MOSTLY = 0.5
 """The share of disturbed runs from which on orders may be those of the disturbances."""
 _FACTOR = 1.5
-"""What is known worse than within this factor is said as a factor."""
+"""The factor from which on a half-width is shown as a factor, and not in per cent."""
 _SIMULATED = "These cells are simulated: no machine was measured."
 
 
@@ -112,7 +112,7 @@ def _place(cell: Cell, best: Cell) -> Place:
 
 
 def _order(best: str, others: Mapping[Place, Sequence[str]]) -> str:
-    """What is said of the best system, by how the others stand to it."""
+    """Says of the best system how the others stand to it."""
     ties, slower, apart, unknown = others.values()
     without = f"; without a number: {quantity.listed(unknown)}" if unknown else ""
     if apart and not ties and not slower:

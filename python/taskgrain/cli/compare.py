@@ -216,7 +216,7 @@ def _side_by_side(
     quiet: bool,
     kept: bool,
 ) -> Callable[[Path, Collection[str] | None], tuple[Comparison, Measured]]:
-    """What measures two builds into a folder: of all their systems, or of some."""
+    """Returns a function that measures two builds into a folder: of all their systems, or of some."""
     from taskgrain.drive import catalogue
     from taskgrain.measure import two_builds
     from taskgrain.study.field import flag

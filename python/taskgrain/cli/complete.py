@@ -1,4 +1,4 @@
-"""What the shell completes: names of systems, and the values of choices.
+"""Completions for the shell: names of systems, and the values of choices.
 
 The shell calls the program anew for each press of the key, so that nothing here may be slow, and whatever
 goes wrong completes to nothing.

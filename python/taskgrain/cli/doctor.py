@@ -74,7 +74,7 @@ def _answers(
     probes: Mapping[str, Probe],
     warnings: Sequence[Notice],
 ) -> None:
-    """What a person who comes wants to know first."""
+    """Answers what a person who comes wants to know first."""
     able = sum(one.available for one in probes.values())
     cpu = facts["cpu"]
     for label, text in (

@@ -190,7 +190,8 @@ class _Progress:
         self._reporter.close()
 
     def of(self, name: str) -> Callable[[int], None]:
-        """What is told the number of runs of a system, which come one system after the other."""
+        """Returns a function that is told the number of runs of a system, which come one system after the
+        other."""
         before = self._done
         self._done += 1
 

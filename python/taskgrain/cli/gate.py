@@ -1,4 +1,4 @@
-"""What `--fail-on-…` of `compare` and `history` decide: whether a check in CI passes."""
+"""The options `--fail-on-…` of `compare` and `history`: they decide whether a check in CI passes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from taskgrain.words.quantity import counted
 
 @dataclass(frozen=True)
 class Gate:
-    """What ends a command with 1, by the options."""
+    """The reasons to end a command with 1, by the options."""
 
     regression: bool
     undecided: bool

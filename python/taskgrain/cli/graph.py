@@ -93,7 +93,8 @@ def _print_rows(rows: dict[str, str]) -> None:
 
 
 def _summary(graph: GraphOptions, as_json: bool) -> None:
-    """What the shape of the graph allows, with as many steps as the shortest run of a METG, unless given."""
+    """Says what the shape of the graph allows, with as many steps as the shortest run of a METG, unless
+    given."""
     from taskgrain.study.shape import best_efficiency, bound_of, shape_of
     from taskgrain.study.steps import Steps, with_steps
     from taskgrain.words import quantity

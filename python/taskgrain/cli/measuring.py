@@ -131,7 +131,7 @@ def _table(cells: Sequence[Cell], shown: Sequence[columns.Quantity]) -> tuple[li
 
 
 def _intervals(cells: Sequence[Cell]) -> str:
-    """What stands in brackets, unless that is the error of a simulation, as `verdict` says."""
+    """Returns the intervals in brackets, unless that is the error of a simulation, as `verdict` says."""
     return "" if any(one.origin.simulated for one in cells) else ", with 95 % intervals"
 
 
@@ -163,12 +163,12 @@ def _heading(asked: float, points: Sequence[CurvePoint | None]) -> str:
 
 
 def _at(cell: Cell, asked: float) -> CurvePoint | None:
-    """What was measured at a task time."""
+    """Returns the numbers that were measured at a task time."""
     return next((one for one in outcome.asked(cell) if abs((one.asked or 0.0) / asked - 1.0) < 1e-9), None)
 
 
 def show_warnings(out: Printer, cells: Sequence[Cell]) -> None:
-    """What to know of the numbers above, each kind of warning once, those that decide first."""
+    """Shows the warnings about the numbers above, each kind once, those that decide first."""
     for group in grouped((cell.name, one) for cell in cells for one in cell.warnings):
         first, *others = group.cells
         more = quantity.counted(len(others), "more cell")

@@ -1,4 +1,4 @@
-"""What taskgrain says of itself on standard error."""
+"""Notes of taskgrain itself on standard error."""
 
 from __future__ import annotations
 

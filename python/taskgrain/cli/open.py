@@ -13,7 +13,7 @@ import typer
 from taskgrain.words.errors import InputError, TaskgrainError, UsageError
 
 REPORT = "report.html"
-"""What `taskgrain report` calls it."""
+"""The name that `taskgrain report` gives it."""
 
 
 def open(

@@ -63,13 +63,13 @@ def help_of(field: Field, defaults: Mapping[str, Any] = _CHOSEN) -> str:
 
 @dataclass(frozen=True)
 class GraphOptions:
-    """What was given of the graph options, as text; the properties check it and raise `InputError`."""
+    """The graph options that were given, as text; the properties check it and raise `InputError`."""
 
     given: Mapping[str, Any]
     quiet: bool = False
-    """Whether nothing is said of what a workload does not use."""
+    """True if nothing is said of what a workload does not use."""
     simulated: bool = False
-    """Whether nothing runs on the cores of this machine, so that there may be more of them."""
+    """True if nothing runs on the cores of this machine, so that there may be more of them."""
 
     def on(self, systems: Sequence[System]) -> GraphOptions:
         """The options for these systems."""

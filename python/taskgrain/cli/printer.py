@@ -1,4 +1,4 @@
-"""What a terminal shows: lines and tables, in ASCII where it knows nothing else; or JSON for programs."""
+"""The output on a terminal: lines and tables, in ASCII where it knows nothing else; or JSON for programs."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class Printer:
         self.table(table.columns, table.rows, texts=table.texts)
 
     def fits(self, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
-        """Whether no line of a table must be broken on the terminal."""
+        """Tells whether no line of a table must be broken on the terminal."""
         return (
             _size(_widths([[self._known(cell) for cell in line] for line in (columns, *rows)])) <= self.width
         )

@@ -1,4 +1,4 @@
-"""What drivers take, beside METG: in a terminal, in Markdown, and for programs."""
+"""The table of what drivers take, beside METG: in a terminal, in Markdown, and for programs."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ def systems(folders: Systems = None, as_json: Json = False) -> None:
 
 
 def _lacks(probe: Probe) -> str:
-    """What is missing, and in few words how to get it; a table has no room for addresses."""
+    """Says what is missing, and in few words how to get it; a table has no room for addresses."""
     lacks = ", ".join("not built" if one.endswith("(not built)") else f"no {one}" for one in probe.missing)
     first = re.split(r"[,;(]", probe.install)[0].strip()
     return f"{lacks}: {first}" if first else lacks

@@ -1,4 +1,4 @@
-"""What a driver answers, checked: a wrong, impossible or incomplete answer never becomes a number."""
+"""Checks the answers of a driver: a wrong, impossible or incomplete answer never becomes a number."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class DriverError(Exception):
         self.message = message
         self.log_tail = log_tail
         self.at_start = False
-        """Whether the driver did not even start."""
+        """True if the driver did not even start."""
         self.strikes = 0
         """How often the fault had struck that the run was asked for."""
 
@@ -172,7 +172,7 @@ def _binding(answer: Mapping[str, object]) -> tuple[tuple[int, ...], ...]:
 
 
 def _bound(binding: Sequence[Sequence[int]], launch: Launch) -> tuple[Notice, ...]:
-    """What is odd about where the workers run, those of one node after those of another."""
+    """Says what is odd about where the workers run, those of one node after those of another."""
     each = len(binding) // launch.nodes
     of = [one.cores for one in launch.on] or [launch.cores]
     parts = (binding_warnings(binding[k * each :][:each], cores) for k, cores in enumerate(of))
@@ -180,7 +180,8 @@ def _bound(binding: Sequence[Sequence[int]], launch: Launch) -> tuple[Notice, ..
 
 
 def binding_warnings(binding: Sequence[Sequence[int]], cores: Sequence[int]) -> tuple[Notice, ...]:
-    """What is odd about where the workers run; empty if each has cores of its own among those asked for.
+    """Returns what is odd about where the workers run; empty if each has cores of its own among those asked
+    for.
 
     Workers of a runtime that moves them share its cores: no more of them than cores.
     """
@@ -206,7 +207,7 @@ def _came(cores: int, binding: Sequence[Sequence[int]]) -> int:
 
 
 def _not_asked_for(launch: Launch, asked: str, came: str, has: Ready) -> DriverError:
-    """What was asked is not what came: `has` tells which runtime or library that is."""
+    """Says that what came is not what was asked for: `has` tells which runtime or library that is."""
     words = f"it was asked for {asked} and has {came}. {launch.launcher} started it; "
     words += f"it has {has.library or has.version}"
     if has.library and ("rank" in asked or "ranks" not in has.raw):  # else all have joined

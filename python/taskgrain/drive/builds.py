@@ -26,8 +26,8 @@ LENGTH = 16
 _OF_THE_COMMIT = re.compile(
     rb"@\(#\)taskgrain commit [^\0]*\0+|(?<=\x04\0\0\0\x14\0\0\0\x03\0\0\0GNU\0).{20}", re.DOTALL
 )
-"""What differs in programs and libraries where only the commit differs that they were built from: its name,
-which src/driver/protocol.cpp marks, and the hash of the whole that the linker writes."""
+"""The bytes that differ in programs and libraries where only the commit differs that they were built from:
+its name, which src/driver/protocol.cpp marks, and the hash of the whole that the linker writes."""
 
 
 class Builds:
@@ -39,11 +39,12 @@ class Builds:
         self._digests: dict[Path, str] = {}
 
     def of(self, system: System) -> str:
-        """That of a system: of its driver, and of the reference that its efficiency is measured against."""
+        """Returns the build of a system: of its driver, and of the reference that its efficiency is measured
+        against."""
         return _hash([*self._parts(system), self.of_reference(system.reference_name)])
 
     def of_reference(self, name: str) -> str:
-        """That of a reference."""
+        """Returns the build of a reference."""
         return _hash(list(self._words(self._references[name])))
 
     def _parts(self, system: System) -> Iterator[str]:

@@ -24,9 +24,9 @@ class Group:
 
     systems: tuple[str, ...]
     megabytes: int
-    """What they take on the disk, together."""
+    """The space that they take on the disk, together."""
     minutes: int
-    """What their builds take on two cores, together."""
+    """The time that their builds take on two cores, together."""
     install: str
 
 
@@ -104,7 +104,7 @@ def started_by(systems: Mapping[str, System], launcher: str, option: str = "--la
 def unknown(
     option: str, name: object, systems: Mapping[str, System], others: Sequence[str] = ()
 ) -> InputError:
-    """What to raise for the name of no system; `others` are allowed, too."""
+    """Returns the error for the name of no system; `others` are allowed, too."""
     places = sorted(
         {str(one.folder.parent) for one in systems.values()} or {str(package_folder() / "systems")}
     )

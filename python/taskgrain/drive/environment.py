@@ -74,14 +74,14 @@ def by_family(names: Iterable[str]) -> list[str]:
 def of_session(
     shell: Mapping[str, str], families: Iterable[Sequence[str]]
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """What a session stores of the shell: what is withheld from drivers with these families, and what is
-    passed and may change which libraries run."""
+    """Returns what a session stores of the shell: what is withheld from drivers with these families, and what
+    is passed and may change which libraries run."""
     every = {name: value for of_one in families for name, value in withheld(shell, of_one).items()}
     libraries = {_LIBRARIES: shell[_LIBRARIES]} if shell.get(_LIBRARIES) else {}
     return stored(every), stored(libraries)
 
 
 def _is_on_python_path(shell: Mapping[str, str]) -> bool:
-    """Whether PYTHONPATH is where taskgrain itself is found, as some package managers have it."""
+    """Tells whether PYTHONPATH is where taskgrain itself is found, as some package managers have it."""
     here = Path(taskgrain.__file__).resolve().parents[1]
     return any(Path(one).resolve() == here for one in shell.get("PYTHONPATH", "").split(os.pathsep) if one)

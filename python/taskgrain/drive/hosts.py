@@ -59,8 +59,8 @@ class Hosts:
             agent.__exit__(kind, error, trace)
 
     def facts(self) -> dict[str, Mapping[str, Any]]:
-        """What the agents say of their hosts, by name. Raises `DriverError` if one cannot be reached, or
-        `OutOfTime`, as all others here do but for `kill`."""
+        """Returns the facts that the agents tell of their hosts, by name. Raises `DriverError` if one cannot
+        be reached, or `OutOfTime`, as all others here do but for `kill`."""
         found = self._all(len(self.names), {"op": "facts"}, "facts")
         named = dict(zip(self.names[1:], found, strict=True))
         self._cores |= {one["facts"]["host"]: tuple(one["cores"]) for one in found}
@@ -78,7 +78,7 @@ class Hosts:
         self._all(nodes, {"op": "go_on", "mark": mark, "cores": cores}, "done")
 
     def busy(self, mark: str, nodes: int) -> dict[str, Busy]:
-        """What disturbed the ranks of a driver since `go_on`, by host."""
+        """Returns what disturbed the ranks of a driver since `go_on`, by host."""
         found = self._all(nodes, {"op": "busy", "mark": mark}, "busy")
         return {name: Busy(**one["busy"]) for name, one in zip(self.names[1:], found, strict=False)}
 

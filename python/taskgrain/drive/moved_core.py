@@ -26,9 +26,9 @@ class MovedCore:
         self, pids: Callable[[], Sequence[int]], cores: Sequence[int], books: Path, given: bool
     ) -> None:
         self.moved = False
-        """Whether a thread has lost the core, or got it back, while the run went on."""
+        """True if a thread has lost the core, or got it back, while the run went on."""
         self.guessed = False
-        """Whether a thread was let use all cores because nobody knows whether it had bound itself before."""
+        """True if a thread was let use all cores because nobody knows whether it had bound itself before."""
         self._pids, self._books, self._given = pids, books, given
         self._all, self._rest, self._core = set(cores), set(cores[:-1]), cores[-1]
         self._before: dict[int, set[int]] = {}
@@ -68,7 +68,7 @@ class MovedCore:
         return False  # the books are not there yet
 
     def _take(self) -> bool:
-        """Whether a thread had the core."""
+        """Tells whether a thread had the core."""
         first, had = not self._before, False
         for _ in range(2):  # a thread may be starting another
             for thread in self._threads():
@@ -82,7 +82,7 @@ class MovedCore:
         return had
 
     def _give(self) -> bool:
-        """Whether a thread got the core."""
+        """Tells whether a thread got the core."""
         got = False
         for thread in self._threads() if self._before else ():
             with contextlib.suppress(OSError):  # it has ended

@@ -94,7 +94,7 @@ class _Reader(threading.Thread):
 
 
 class OtherHosts(Protocol):
-    """What a session needs of the other hosts (`drive.hosts`) if its driver has ranks on them."""
+    """The part of the other hosts that a session needs (`drive.hosts`) if its driver has ranks on them."""
 
     def go_on(self, mark: str, nodes: int, cores: int) -> None: ...
     def busy(self, mark: str, nodes: int) -> Mapping[str, Busy]: ...
@@ -127,7 +127,7 @@ class Session:
         self.launch = launch
         self.ready: Ready | None = None
         self.busy = Busy()
-        """What disturbed the last request."""
+        """The disturbance of the last request."""
         self.time_left: Callable[[], float] = lambda: math.inf
         """Seconds from now until whatever is under way has to stop."""
         self._hosts = hosts if launch.on else None
@@ -296,7 +296,7 @@ class Session:
         return self._ask(request, event, None, seconds)
 
     def log_tail(self) -> str:
-        """What the driver printed last. To be asked when it has failed: it takes a moment."""
+        """Returns what the driver printed last. To be asked when it has failed: it takes a moment."""
         if self._tree is not None:
             time.sleep(_LOG_SECONDS)
         return self._log.tail()

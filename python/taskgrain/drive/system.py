@@ -29,7 +29,7 @@ _EVERYWHERE = ("LD_LIBRARY_PATH",)
 
 @dataclass(frozen=True)
 class Probe:
-    """Whether a system can run here; `missing` says what is not there."""
+    """Tells whether a system can run here; `missing` says what is not there."""
 
     missing: tuple[str, ...]
     install: str
@@ -67,20 +67,20 @@ class System:
     python: tuple[str, ...] = ()
     install: str = ""
     group: str = ""
-    """What `make setup GROUPS=…` calls those that are set up together; empty for those of `--systems`."""
+    """The name in `make setup GROUPS=…` of those that are set up together; empty for those of `--systems`."""
     megabytes: int = 0
-    """What its set-up takes on the disk."""
+    """The space that its set-up takes on the disk."""
     minutes: int = 0
-    """What its set-up takes on two cores, if it builds something."""
+    """The time that its set-up takes on two cores, if it builds something."""
     command: tuple[str, ...] = ()
     ranks: str = ""
-    """What there is a rank of the command for: each `core`, or each `node`. Empty if it is one process."""
+    """The unit that has a rank of the command: each `core`, or each `node`. Empty if it is one process."""
     workers: bool = False
-    """Whether its one process starts others on further nodes, by the command of `TASKGRAIN_NODES`."""
+    """True if its one process starts others on further nodes, by the command of `TASKGRAIN_NODES`."""
     mpi: str = MPIS[0]
     """Which MPI its ranks are built for."""
     launcher: str = ""
-    """What the user chose to start its ranks. Empty: the launcher of `mpi`."""
+    """The launcher that the user chose to start its ranks. Empty: the launcher of `mpi`."""
     env: Mapping[str, str] = field(default_factory=dict)
     withholds: tuple[str, ...] = FAMILIES
     """The families of variables that it does not get from the user's shell."""
@@ -102,7 +102,7 @@ class System:
     kernels: tuple[str, ...] = ()
     """All that it can run; empty if these are all that there are, or it does not say."""
     other_cores: bool = False
-    """Whether it may have more or fewer cores than it is given: a warning then, and no error."""
+    """True if it may have more or fewer cores than it is given: a warning then, and no error."""
     versions: tuple[str, ...] = ()
     """The Python packages that it stands on, whose versions a result records."""
     variants: tuple[System, ...] = ()
@@ -124,17 +124,17 @@ class System:
 
     @property
     def started_by(self) -> Launcher | None:
-        """What starts its ranks; None if it is one process."""
+        """The launcher that starts its ranks; None if it is one process."""
         return LAUNCHERS[self.launcher or self.mpi] if self.ranks else None
 
     @property
     def reaches(self) -> Launcher | None:
-        """What starts its ranks, or other processes, on further nodes."""
+        """The launcher that starts its ranks, or other processes, on further nodes."""
         return LAUNCHERS[self.launcher or self.mpi] if self.ranks or self.workers else None
 
     @property
     def ignores_launcher(self) -> bool:
-        """Whether its command starts ranks in the old way, whatever launcher the user chose."""
+        """True if its command starts ranks in the old way, whatever launcher the user chose."""
         return bool(self.launcher) and mpirun.begins(self.command)
 
     @property
@@ -144,7 +144,7 @@ class System:
 
     @property
     def reference_name(self) -> str:
-        """What the program is called that efficiency is measured against."""
+        """The name of the program that efficiency is measured against."""
         program = next((word for word in self.reference if word != "{python}"), REFERENCE)
         return Path(program).name
 
@@ -176,7 +176,7 @@ class System:
 
     @property
     def simulates_nodes(self) -> bool:
-        """Whether it simulates as many nodes as a workload has, instead of running on hosts."""
+        """True if it simulates as many nodes as a workload has, instead of running on hosts."""
         return self.simulated and any("nodes" in names_in(word) for word in self.command)
 
     @property
@@ -253,7 +253,7 @@ class System:
         return ("sh", "-c", script, "sh", *command) if cases else command
 
     def _variables(self, cores: Sequence[int]) -> dict[str, str]:
-        """Those that depend on the processors that a node's ranks use."""
+        """Returns the variables that depend on the processors that a node's ranks use."""
         own = {name: word for name, word in self.env.items() if names_in(word) and name not in self.given}
         return {"TASKGRAIN_CORES": ",".join(map(str, cores))} | {
             name: fill(word, self.folder, cores) for name, word in own.items()

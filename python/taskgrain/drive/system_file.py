@@ -187,11 +187,11 @@ class _Table:
         self._known: list[str] = []
 
     def field(self, *keys: str | int) -> str:
-        """What a bad value is reported as."""
+        """Returns the name that a bad value is reported as."""
         return self._document.value(*self._at, *keys)
 
     def key(self, key: str) -> str:
-        """What a bad key is reported as."""
+        """Returns the name that a bad key is reported as."""
         return self._document.key(*self._at, key)
 
     def take(self, key: str) -> object | None:

@@ -29,7 +29,7 @@ _ENDS = (0.01, 0.99)  # of the draws: one beyond them tells no more of the round
 WIDEST = math.log(1000.0)  # a bound further off, as one of two or three rounds may be, bounds nothing
 
 CONFIDENCE = 0.95
-"""That an interval has where none is asked for."""
+"""The confidence of an interval where none is asked for."""
 
 
 @dataclass(frozen=True)

@@ -116,7 +116,7 @@ def _splits(count: int) -> list[Span]:
 
 
 def _parts(count: int) -> list[Span]:
-    """Those between two others, by their lengths."""
+    """Returns the parts between two others, by their lengths."""
     found, length = [], float(LEAST)
     while (whole := round(length)) <= count - 2 * LEAST:
         found.append((slice(LEAST, count - LEAST - whole + 1), slice(LEAST + whole, count - LEAST + 1)))

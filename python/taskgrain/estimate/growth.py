@@ -1,4 +1,4 @@
-"""Whether a task costs more the longer a run is, as where a scheduler keeps and searches all tasks.
+"""Tells whether a task costs more the longer a run is, as where a scheduler keeps and searches all tasks.
 
 Runs of several lengths at one size, in one round, tell it. Between two lengths a task costs the slope
 

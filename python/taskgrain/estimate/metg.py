@@ -74,7 +74,7 @@ class Metg:
     threshold: float
     metg: Interval = Interval()
     work: Interval = Interval()
-    """What a task of METG does, in the kernel's unit: METG times the peak rate times the threshold. It does
+    """The work of a task of METG, in the kernel's unit: METG times the peak rate times the threshold. It does
     not depend on the clock, as far as overhead and kernel slow alike."""
     iterations: float | None = None
     overhead: Interval = Interval()

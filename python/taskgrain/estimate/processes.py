@@ -1,4 +1,4 @@
-"""What processes of one system differ by, and how much of that a mean over its rounds keeps.
+"""The difference between processes of one system, and how much of that a mean over its rounds keeps.
 
 Where a process lies in memory makes all of its tasks slower or quicker as long as it lives. If k processes
 served n rounds, n_i each, their scatter sigma² stays in the mean with the share sum (n_i / n)²: 1 / k if they

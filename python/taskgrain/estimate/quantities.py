@@ -24,7 +24,7 @@ from taskgrain.words.interval import Interval
 
 Quantity = Literal["metg", "overhead", "floor", "rate", "efficiency"]
 AT_A_SIZE: tuple[Quantity, ...] = ("rate", "efficiency")
-"""Those that are of one size of task; of these, more is better. A rate is in tasks a second."""
+"""The quantities that are of one size of task; of these, more is better. A rate is in tasks a second."""
 _LEAST_ROUNDS = 3
 """Rounds that a size needs in every measurement, for rates to be compared there."""
 

@@ -72,7 +72,7 @@ USUAL = Scatter(variance=0.03**2, within=0.02**2, freedom=10)
 
 
 def filled_up(known: Scatter | None, usual: Scatter = USUAL) -> Scatter:
-    """What is known, and what is usual in place of the degrees of freedom that it lacks.
+    """Returns what is known, and what is usual in place of the degrees of freedom that it lacks.
 
     A machine whose sessions scatter by more than is usual is no usual one: what is known then stands alone.
     """
@@ -88,7 +88,7 @@ def filled_up(known: Scatter | None, usual: Scatter = USUAL) -> Scatter:
 
 
 def over_longer_times(known: Scatter | None, usual: Scatter = USUAL) -> Scatter:
-    """What counts where the sessions that are known lie closer together than the sides: what is usual, or
+    """Returns the scatter between sides that lie farther apart than the known sessions: the usual one, or
     more if they scatter by more."""
     if known is None or known.variance <= usual.variance:
         return usual

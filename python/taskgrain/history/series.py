@@ -96,12 +96,12 @@ class Series:
 
     @property
     def clocks(self) -> list[float]:
-        """Those of the sessions that say it."""
+        """Returns the clocks of the sessions that say one."""
         return [entry.clock for entry in self.entries if entry.clock]
 
     @property
     def clock(self) -> float:
-        """That of a typical session, at which all are compared; 1 if none says it."""
+        """The clock of a typical session, at which all are compared; 1 if none says it."""
         return median(self.clocks or [1.0])
 
     def numbers(self, quantity: Quantity) -> list[Interval | None]:

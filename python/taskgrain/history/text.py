@@ -71,7 +71,7 @@ def newest(one: Trend, by: Quantity) -> str:
 
 
 def over_all(one: Trend, by: Quantity) -> str:
-    """What is left of all changes together, where there are several."""
+    """Says what is left of all changes together, where there are several."""
     if one.over_all is None:
         return ""
     times = quantity.ratio_interval(one.over_all.ratio)

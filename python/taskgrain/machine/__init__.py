@@ -1,1 +1,1 @@
-"""What this machine is, and how quiet: facts, topology, other processes, memory."""
+"""This machine, and how quiet it is: facts, topology, other processes, memory."""

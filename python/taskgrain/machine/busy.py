@@ -1,4 +1,4 @@
-"""What the system counts while something is measured: how much of the cores other processes and the
+"""The counts of the system while something is measured: how much of the cores other processes and the
 hypervisor took, how often a driver was interrupted, for how long a quota stopped it, and energy."""
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def left_alone(
 
 @dataclass(frozen=True)
 class Busy:
-    """What was counted."""
+    """The counts."""
 
     share: float = 0.0
     """Share (0 to 1) of the cores' time that went to others: processes and the hypervisor."""
@@ -108,7 +108,7 @@ class Busy:
 
 
 def busiest(hosts: Sequence[Busy]) -> Busy:
-    """What was counted on several hosts: the largest share of any, and the sum of what is no share."""
+    """Returns the counts of several hosts: the largest share of any, and the sum of what is no share."""
     joules = [one.joules for one in hosts]
     return Busy(
         max(one.share for one in hosts),
@@ -156,7 +156,7 @@ class BusyWatch:
         return cls._last
 
     def end(self, own: Collection[int]) -> Busy:
-        """What has passed since; this process is no other."""
+        """Returns what has passed since; this process is no other."""
         start, end = self._start, self._read()
         wall = max(end.wall - start.wall, 1e-9)
         ours = {*own, os.getpid()}

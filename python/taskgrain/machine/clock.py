@@ -13,18 +13,18 @@ _QUICK = (
     *("tsc", "kvm-clock", "hyperv_clocksource_tsc_page", "xen", "arch_sys_counter", "timebase"),
     *("riscv_clocksource", "tod"),
 )
-"""Those that a program reads without a call of the system: on x86, in its virtual machines, on Arm, POWER,
-RISC-V and s390."""
+"""The clocks that a program reads without a call of the system: on x86, in its virtual machines, on Arm,
+POWER, RISC-V and s390."""
 _LOOKS = 200
 
 
 def source() -> str:
-    """What the kernel counts time by; empty where it does not say."""
+    """Returns the clock that the kernel counts time by; empty where it does not say."""
     return read_text(_SOURCES / "current_clocksource")
 
 
 def notices() -> list[Notice]:
-    """What to know of a clock at which each look costs a call of the system."""
+    """Warns of a clock at which each look costs a call of the system."""
     own = source()
     if not own or own in _QUICK:
         return []

@@ -1,4 +1,4 @@
-"""What the processors count while processes work, in user mode: instructions, cycles, cache misses. See
+"""The counters of the processors while processes work, in user mode: instructions, cycles, cache misses. See
 perf_event_open(2). Virtual machines often have no such counters, and some kernels let nobody read them."""
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Counters:
         self._open.close()
 
     def read(self) -> dict[str, float]:
-        """What was counted so far, of the events that are known of every thread."""
+        """Returns the counts so far, of the events that are known of every thread."""
         values = {name: [_value(file) for file in files] for name, files in self._files.items()}
         return {name: sum(filter(None, some)) for name, some in values.items() if None not in some}
 

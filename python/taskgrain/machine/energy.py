@@ -21,7 +21,7 @@ def read() -> Reading:
 
 
 def joules(start: Reading, end: Reading) -> float | None:
-    """What all packages took in between; None where it cannot be read."""
+    """Returns the energy that all packages took in between; None where it cannot be read."""
     if not start or start.keys() != end.keys():
         return None
     try:

@@ -59,7 +59,7 @@ def _checked_out() -> str:
 
 
 def _project() -> dict[str, object]:
-    """What this package was built from, and how; the commit is unknown outside of a checkout."""
+    """Returns what this package was built from, and how; the commit is unknown outside of a checkout."""
     built: dict[str, object] = json.loads(_core.build_facts_json())
     # Python modules that are used in their checkout may be newer than the build.
     found, _, dirty = (_checked_out() or str(built["commit"])).partition("-")
@@ -80,7 +80,8 @@ def _version(name: str) -> str | None:
 
 
 def facts(packages: Iterable[str] = ()) -> dict[str, object]:
-    """What `machine.json` holds, with the versions of the Python `packages` that systems stand on.
+    """Returns the contents of `machine.json`, with the versions of the Python `packages` that systems stand
+    on.
 
     Takes about 0.1 s; what cannot be found out is null or left out.
     """
@@ -139,7 +140,7 @@ def together(fingerprints: Iterable[str]) -> str:
 
 
 def of_host(found: Mapping[str, Any]) -> dict[str, Any]:
-    """Those of the `facts` that are stored of each of several hosts, and compared between them."""
+    """Returns the `facts` that are stored of each of several hosts, and compared between them."""
     cpu, governor = found["cpu"], found["cpu"]["frequency"].get("governor")
     own = {"host": found["host"], "machine": fingerprint(found), "cpu": cpu["model"]}
     memory = round(found["memory"]["bytes"] / 2**30) * 2**30  # as in the fingerprint
@@ -148,13 +149,13 @@ def of_host(found: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def boot_id() -> str:
-    """What tells this boot of the machine from others; empty where the kernel does not say."""
+    """Returns the name of this boot of the machine; empty where the kernel does not say."""
     return read_text(Path("/proc/sys/kernel/random/boot_id"))
 
 
 @dataclass(frozen=True)
 class Noise:
-    """What one core loses to interruptions while it does nothing but read the clock."""
+    """The time that one core loses to interruptions while it does nothing but read the clock."""
 
     core: int
     lost: float
@@ -165,7 +166,7 @@ class Noise:
 
 
 GAP_SECONDS = 20e-6
-"""What the interpreter alone does not take between two readings of the clock."""
+"""A gap that the interpreter alone does not make between two readings of the clock."""
 
 
 def noise(core: int, seconds: float = 0.3) -> Noise:
@@ -212,7 +213,7 @@ def state(cores: Sequence[int] | None = None, window: float = 0.3, spin: float =
 
 
 def warnings(machine: dict[str, object], now: State) -> list[Notice]:
-    """What a person should mend before measuring, with the remedy."""
+    """Returns what a person should mend before measuring, with the remedy."""
     found: list[Notice] = []
     if now.busy_share > BUSY_SHARE:
         found.append(notice("machine_busy", share=now.busy_share))

@@ -76,7 +76,7 @@ def _here(names: Sequence[str]) -> str:
 
 
 def _has_own_address(name: str, flags: int) -> bool:
-    """Whether the address that this is, or one that the name has, is of a network card of this host."""
+    """Tells whether the address that this is, or one that the name has, is of a network card of this host."""
     try:
         found = {str(one[4][0]).partition("%")[0] for one in socket.getaddrinfo(name, None, flags=flags)}
     except (OSError, UnicodeError):

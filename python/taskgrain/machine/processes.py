@@ -20,7 +20,7 @@ def cpu_seconds(pid: int) -> float:
 
 
 def runs(pid: int) -> bool:
-    """Whether a process is there, and more than a zombie that its parent has not yet collected."""
+    """Tells whether a process is there, and more than a zombie that its parent has not yet collected."""
     try:
         return bool(psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
     except psutil.NoSuchProcess:

@@ -1,4 +1,4 @@
-"""What the processors of a machine are, and who lends them to it, as Linux tells it on each architecture."""
+"""The processors of a machine, and who lends them to it, as Linux tells it on each architecture."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _LENT = (
 )
 """How the texts of the firmware begin in virtual machines."""
 _BOARDS = ("linux,dummy-virt", "qemu,pseries")
-"""What device trees call machines that there are none of."""
+"""The names in device trees of machines that do not exist."""
 
 
 def model() -> str:
@@ -59,8 +59,8 @@ def _of_arm(told: str) -> str:
 
 
 def hypervisor() -> str:
-    """What this virtual machine runs on; empty if it is none. Only x86 tells it in /proc/cpuinfo: elsewhere
-    the device tree and the firmware do, where systemd-detect-virt looks."""
+    """Returns the hypervisor that this machine runs on; empty if there is none. Only x86 tells it in
+    /proc/cpuinfo: elsewhere the device tree and the firmware do, where systemd-detect-virt looks."""
     told = read_text(_ROOT / "proc/cpuinfo")
     kind = read_text(_ROOT / "sys/hypervisor/type")
     if flags := _value("flags", told):

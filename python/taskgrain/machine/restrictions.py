@@ -1,4 +1,4 @@
-"""What a machine holds short that runtimes need, for the message of a driver that has failed.
+"""The limits of a machine that are too low for runtimes, for the message of a driver that has failed.
 
 Runtimes die of it by a bus error, or wait for minutes, and seldom say why. Batch systems and login nodes
 limit processes (`ulimit`), containers have little shared memory, and some have no network to themselves.
@@ -51,7 +51,7 @@ def _limits() -> Iterator[str]:
 
 
 def _processes() -> int | None:
-    """What the control group allows, or one above it."""
+    """Returns what the control group allows, or one above it."""
     folders = [one for version_2 in (True, False) for one in cgroups.folders("pids", version_2)]
     found = [read_text(one / "pids.max") for one in folders]
     return min((int(one) for one in found if one.isdigit()), default=None)
@@ -79,7 +79,7 @@ def _temporary() -> Iterator[str]:
 
 
 def network_fault() -> str:
-    """What is the matter with the network of the machine to itself; empty if nothing is."""
+    """Says what is the matter with the network of the machine to itself; empty if nothing is."""
     with socket.socket() as listener, socket.socket() as caller:
         try:
             listener.bind(("127.0.0.1", 0))

@@ -37,7 +37,7 @@ def parse_list(text: str) -> list[int]:
 
 
 def as_list(cpus: Iterable[int]) -> str:
-    """What `parse_list` reads, for some processors."""
+    """Returns the text that `parse_list` reads, for some processors."""
     runs: list[list[int]] = []
     for cpu in sorted(cpus):
         if runs and runs[-1][-1] == cpu - 1:
@@ -157,8 +157,8 @@ def within_limit(count: int, limit: float | None) -> int:
 
 
 def notices(cores: Sequence[int]) -> list[Notice]:
-    """What to know of a measurement on these processors: the quota stops it, they are of several kinds, a
-    container does not list them, or the clock is slow."""
+    """Warns of a measurement on these processors: the quota stops it, they are of several kinds, a container
+    does not list them, or the clock is slow."""
     found, limit = clock.notices(), cpu_limit()
     if limit is not None and limit < len(cores):
         found.append(notice("cpu_limit", limit=limit, cores=len(cores)))

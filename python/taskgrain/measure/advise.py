@@ -1,4 +1,4 @@
-"""What `taskgrain advise --measure` measures, so that the answer is known."""
+"""The measurements of `taskgrain advise --measure`: so many that the answer is known."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What became slower between two results folders, measured once more before it fails a job.
+"""Measures what became slower between two results folders once more before it fails a job.
 
 Others may have disturbed one measurement, and will hardly disturb a second one alike. The later side's cells
 are measured again as the study of its folder says. Two systems take turns again, as they did before. If the
@@ -66,7 +66,7 @@ def parts(
     *,
     quiet: bool,
 ) -> list[Part]:
-    """What is to be measured again of each later side, and of each of its folders.
+    """Returns the parts to be measured again of each later side, and of each of its folders.
 
     `budget` are seconds for each part; without them it gets as much of the study's as it has of its cells.
     Raises `UsageError` where cells cannot be measured here as they were.

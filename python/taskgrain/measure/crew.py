@@ -25,7 +25,7 @@ the first starts of all drivers may take."""
 
 
 class Process(Protocol):
-    """What takes turns."""
+    """A process that takes turns."""
 
     @property
     def alive(self) -> bool: ...
@@ -75,7 +75,7 @@ class Crew(Generic[P]):
 
     @property
     def first(self) -> bool:
-        """Whether none was started yet."""
+        """True if none was started yet."""
         return self._started == 0
 
     @property
@@ -102,8 +102,8 @@ class Crew(Generic[P]):
         self._several = False
 
     def due(self, now: float, left: float, drivers: int) -> bool:
-        """Whether another process is to be started, beside those of so many drivers that take turns, with so
-        much time `left`."""
+        """Tells whether another process is to be started, beside those of so many drivers that take turns,
+        with so much time `left`."""
         if not self._several or not 0.0 < self._cost <= _QUICK:
             return False
         whole = self._cost * MOST * drivers

@@ -62,7 +62,7 @@ class Plan:
 
 
 def cell_settings(settings: Settings, workload: Workload, simulated: bool) -> CellSettings:
-    """What a study's settings ask of a cell of the `workload`, whose nodes may be `simulated`.
+    """Returns what a study's settings ask of a cell of the `workload`, whose nodes may be `simulated`.
 
     A simulation repeats to the digit: a run is simulated once, and counts in as many rounds as it takes to
     tell start and end of a run from its steps. A run that is longer than it has to be costs seconds of the

@@ -44,7 +44,7 @@ class Progress:
     """None while nobody can tell."""
     current: str
     at_most: bool = False
-    """Whether it ends by then in any case, and maybe before."""
+    """True if it ends by then in any case, and maybe before."""
     least: float = 0.0
     """The share that was shown before."""
 

@@ -57,7 +57,7 @@ class CellState:
         self.disturbed = 0
         """Runs that stayed disturbed after all repeats."""
         self.throttled = 0
-        """Those of them that a quota stopped on their way."""
+        """The runs of them that a quota stopped on their way."""
         self.warnings: list[Notice] = []
         """The warnings that its answers carry, each once."""
         self.at_hosts: list[dict[str, AtHost]] = []
@@ -191,7 +191,7 @@ class Record:
         self._cores = cores
         self._sessions = 0
         self._hosts: tuple[str, ...] = ()
-        """Those of the last session."""
+        """The hosts of the last session."""
         self._clock = self._skipped = 0.0
         """The last line's `elapsed`, and by how much that is more than what counts here."""
         self.unknown = 0

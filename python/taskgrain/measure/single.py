@@ -61,7 +61,7 @@ class ReferenceRuns:
         """It measures on each of several `hosts` at once."""
         self._cores, self._isa, self.hosts = cores, isa, hosts
         self.rates: list[tuple[float, ...]] = []
-        """Those of each core that were measured since a caller has cleared it."""
+        """The rates of each core that were measured since a caller has cleared it."""
         self._sessions: dict[str, Session] = {}
         self._iterations: dict[tuple[str, Workload, float], int] = {}
 

@@ -26,8 +26,8 @@ class SoFar:
         self._told: set[tuple[Workload, int]] = set()
 
     def sentences(self, group: Sequence[CellState]) -> Iterator[str]:
-        """What cells of one workload came to by the round that all of them have ended, as `advise` says it:
-        tasks may have become longer or shorter than was asked for."""
+        """Says, as `advise` does, what cells of one workload came to by the round that all of them have
+        ended: tasks may have become longer or shorter than was asked for."""
         rounds = min((0 if one.experiment.preparing else one.experiment.rounds for one in group), default=0)
         if rounds not in _TOLD:
             return

@@ -16,7 +16,7 @@ _BUSIER = 2.0
 
 
 class AtHost(NamedTuple):
-    """What a host did in a run."""
+    """The work of a host in a run."""
 
     rate: float | None
     """Work per second and core of the kernel alone, beside the run."""

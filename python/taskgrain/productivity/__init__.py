@@ -1,1 +1,1 @@
-"""What a driver takes: lines of code, and constructs of the runtime (docs/reference/productivity.md)."""
+"""The cost of a driver: lines of code, and constructs of the runtime (docs/reference/productivity.md)."""

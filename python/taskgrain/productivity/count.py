@@ -14,7 +14,7 @@ from taskgrain.productivity.tokens import BRACKETS, Source
 
 @dataclass(frozen=True)
 class Count:
-    """What a driver takes."""
+    """The cost of a driver."""
 
     system: System
     lines: Mapping[str, int]
@@ -65,7 +65,7 @@ def lines_of_code(source: Source) -> set[int]:
 
 
 def drivers(systems: Sequence[System]) -> Iterator[System]:
-    """Those with sources, but of a system and its variants only those that differ in them."""
+    """Returns the systems with sources; of a system and its variants those that differ in them."""
     seen = set()
     for system in systems:
         sources = tuple((system.folder / name).resolve() for name in system.sources)

@@ -20,7 +20,7 @@ _TITLES: Mapping[Effort, str] = {"lines": "lines of code", "constructs": "constr
 _WIDTH, _HEIGHT = 204, 150
 """Of a panel, in points: two of them with their axes take both columns of a page."""
 _BESIDE = 90
-"""What the axes take, in points."""
+"""The space of the axes, in points."""
 _SYMBOL, _LETTER = 16, 4.6
 """How wide a legend's symbol with its distances is, and about how wide a letter of its names, in points."""
 
@@ -49,7 +49,7 @@ def save(
 
 
 def _mark(rows: Sequence[Measured]) -> str:
-    """What stands before METG and the names of files, if it is simulated."""
+    """Returns the mark before METG and the names of files, if it is simulated."""
     return Origin.of(row.cell.origin for row in rows).adjective
 
 

@@ -29,7 +29,7 @@ class Measured:
         return self.count.total if kind == "lines" else len(self.count.constructs) or None
 
     def is_surely_below(self, other: Measured) -> bool:
-        """Whether its METG is smaller, whatever both are within their intervals."""
+        """Tells whether its METG is smaller, whatever both are within their intervals."""
         high, low = self.cell.metg.high, other.cell.metg.low
         return high is not None and low is not None and high < low
 

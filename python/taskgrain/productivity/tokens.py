@@ -18,7 +18,7 @@ Role = Literal["", "function", "keyword"]
 
 @dataclass(frozen=True)
 class Language:
-    """What has to be known of a language beside its grammar."""
+    """The facts about a language beside its grammar."""
 
     grammar: str
     """tree_sitter_NAME is the module that has it."""
@@ -210,7 +210,7 @@ _OTHER_NAME = re.compile(rf"^({_WORD})(?:\s*(?:=>|\bas\b)\s*(\w+))?$")
 
 
 def _imported(text: str, first: bool = False) -> dict[str, tuple[str, ...]]:
-    """What the names of an import stand for; `first` where `import a.b` makes `a` known, and not `b`.
+    """Returns what the names of an import stand for; `first` where `import a.b` makes `a` known, and not `b`.
 
     `import a.b as c` · `from a import b as c, d` · `import a.{b => c, d}` · `import a.b;` ·
     `using a::b, c::d;` · `namespace c = a::b;` · `use a::b as c;` · `use a::{b, c as d};`

@@ -1,4 +1,4 @@
-"""What makes the page one file that loads nothing: its scripts, its styles, its data, and their policy."""
+"""Makes the page one file that loads nothing: embeds its scripts, its styles, its data, and their policy."""
 
 from __future__ import annotations
 

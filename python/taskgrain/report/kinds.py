@@ -16,7 +16,7 @@ OTHER = "Not in the catalogue"
 
 @dataclass(frozen=True)
 class Kind:
-    """What the report says of a system besides its name."""
+    """The words of the report on a system besides its name."""
 
     title: str
     kind: str

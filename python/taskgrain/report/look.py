@@ -89,7 +89,7 @@ PAGE = Theme(
 
 @dataclass(frozen=True)
 class Style:
-    """What tells a system from others."""
+    """The look that tells a system from others."""
 
     colour: str
     shape: str
@@ -99,14 +99,14 @@ class Style:
 
 
 def style(index: int, theme: Theme) -> Style:
-    """That of the system number `index`: no two of the first 84 have one colour and shape, and no two of the
-    first 420 have the same dash, too. The first seven differ in their colour."""
+    """Returns the look of the system number `index`: no two of the first 84 have one colour and shape, and no
+    two of the first 420 have the same dash, too. The first seven differ in their colour."""
     turn, colour = divmod(index, len(theme.palette))
     return Style(theme.palette[colour], SHAPES[(colour + turn) % len(SHAPES)], DASHES[turn % len(DASHES)])
 
 
 def nothing(theme: Theme) -> Style:
-    """That of a system without a line."""
+    """Returns the look of a system without a line."""
     return Style(theme.muted, NOTHING, [0, 100])
 
 
@@ -117,7 +117,7 @@ _MEANT = (1e-30, 1e30)
 
 
 def near(value: float | None, low: float | None, high: float | None, reach: float = REACH) -> list[float]:
-    """What an axis has to show of a number and its interval: bounds that are far away only begin to.
+    """Returns what an axis has to show of a number and its interval: bounds that are far away only begin to.
 
     A bound that is missing is as far away as can be.
     """
@@ -127,7 +127,7 @@ def near(value: float | None, low: float | None, high: float | None, reach: floa
 
 
 def meant(values: Iterable[float | None]) -> list[float]:
-    """Those of `values` that a logarithmic axis can show."""
+    """Returns the `values` that a logarithmic axis can show."""
     return [value for value in values if value is not None and _MEANT[0] <= value <= _MEANT[1]]
 
 

@@ -33,7 +33,7 @@ class Entry:
     """Its METG over the best one's; without bounds if no rounds are shared."""
     text: str
     sure: bool
-    """Whether the ratio is known within a factor of two."""
+    """True if the ratio is known within a factor of two."""
 
     @property
     def shade(self) -> int | None:

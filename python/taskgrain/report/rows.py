@@ -54,7 +54,7 @@ def metg(results: Results) -> list[Row]:
 
 
 def reach(cell: Cell) -> list[float | None]:
-    """What the axis of METG has to show of a cell."""
+    """Returns what the axis of METG has to show of a cell."""
     return [*near(cell.metg.about, *cell.metg.ends), cell.number("floor").value]
 
 

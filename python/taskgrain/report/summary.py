@@ -1,4 +1,4 @@
-"""What the reader should know first, in plain words."""
+"""The sentences that the reader should know first, in plain words."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Best:
     interval: str
     """Of that, in brackets; empty if `limit` is only a bound."""
     at_most: bool
-    """Whether even the smallest task was long enough, so that `limit` is only an upper bound."""
+    """True if even the smallest task was long enough, so that `limit` is only an upper bound."""
     lost: str
     """The share of the machine that shorter tasks lose: `half`, `30 %`."""
     measured: int
@@ -79,7 +79,7 @@ def troubled(results: Results) -> list[Cell]:
 
 
 def troubles(results: Results) -> str:
-    """What did not come to a number: `3 cells failed, 2 are unfinished`; empty if all did."""
+    """Says what did not come to a number: `3 cells failed, 2 are unfinished`; empty if all did."""
     endings = Counter(
         cell.error if cell.error == "unsupported" else str(cell.ending) for cell in troubled(results)
     )

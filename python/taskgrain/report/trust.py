@@ -1,4 +1,4 @@
-"""Whether the numbers can be trusted: what was checked, and what came of it, the worst first."""
+"""Checks whether the numbers can be trusted: what was checked, and what came of it, the worst first."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from taskgrain.words.origin import Origin
 from taskgrain.words.warnings import Group, Weight, grouped
 
 LEVELS = ("bad", "look", "good")
-"""What is bad needs another measurement; at what is to be looked at, the reader decides."""
+"""The levels of a check. A bad one needs another measurement; of one to look at, the reader decides."""
 _BUSY, _MOSTLY = 0.1, 0.5
 """Shares of disturbed runs."""
 _WIDE = 1.25

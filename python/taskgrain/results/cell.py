@@ -1,4 +1,4 @@
-"""What the lines of a results folder say of a cell: the one place where they are taken together.
+"""The cells of a results folder, from its lines: the one place where they are taken together.
 
 Whoever wants to know how a cell stands asks a `Cell`: the harness that goes on with a study, and every
 command that reads its folder. They agree because there is nothing else to ask.
@@ -37,7 +37,7 @@ from taskgrain.words.warnings import Notice, read_notice
 _OF_A_FAILURE = (
     "cell", "ending", "threshold", "rounds", "runs", "repeated_runs", "disturbed_runs", "warnings"
 )  # fmt: skip
-"""What of the `metg` line of a cell that failed tells anything."""
+"""The fields of a failed cell's `metg` line that tell anything."""
 
 
 _OF_ROUNDS = ("few_rounds", "rounds_before_precise", "rounds_before_efficiency")
@@ -63,13 +63,13 @@ class Cell:
     started: CellLine | None = None
     """Its last `cell` line."""
     result: MetgLine | None = None
-    """What it came to; None if it was measured, failed or began again after that."""
+    """The result; None if the cell was measured, failed or began again after that."""
     failure: FailureLine | None = None
-    """What ended it, if it failed."""
+    """The failure that ended it, if it failed."""
     ratios: dict[str, RatioLine] = field(default_factory=dict)
     """METG divided by that of another cell, by the other's name, from all of its runs."""
     runs: list[RunLine] = field(default_factory=list)
-    """Those that count."""
+    """The runs that count."""
     rejected: int = 0
     """Runs that were repeated because others disturbed them."""
     problems: list[FailureLine | CrashLine] = field(default_factory=list)
@@ -77,7 +77,7 @@ class Cell:
     last: OfCell | None = None
     """Its last line, whether it makes sense or not."""
     session: SessionLine = SessionLine()
-    """That of its last line."""
+    """The session of its last line."""
     best: Cell | None = field(default=None, compare=False)
     """The best cell of its workload, once somebody has compared them."""
 
@@ -97,7 +97,7 @@ class Cell:
 
     @property
     def bound(self) -> bool:
-        """Whether its system shows what could be reached, and is no choice."""
+        """True if its system shows what could be reached, and is no choice."""
         said = self.started.bound if self.started else None
         return plain(self.system) in _BOUNDS if said is None else said
 
@@ -168,7 +168,7 @@ class Cell:
 
     @property
     def cores(self) -> int | None:
-        """Those that the system occupies."""
+        """The cores that the system occupies."""
         last = self.runs[-1].cores if self.runs else None
         return last or (self.started.cores if self.started else None)
 
@@ -179,7 +179,7 @@ class Cell:
 
     @property
     def warnings(self) -> list[Notice]:
-        """What to know of its result."""
+        """The warnings about its result."""
         stored = self.result.warnings if self.result else ()
         known = [said for one in stored if (said := read_notice(one))]
         return [one for one in known if not self.origin.simulated or one.code not in _OF_ROUNDS]

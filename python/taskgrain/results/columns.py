@@ -69,7 +69,7 @@ class Quantity:
         return self.title if self.title[:2].isupper() else self.title[:1].lower() + self.title[1:]
 
     def text(self, cell: Cell) -> str:
-        """What stands in the row of a cell."""
+        """Returns the text in the row of a cell."""
         if self.as_text:
             return self.as_text(cell)
         value, unit = self.value(cell), self.exported[0].unit if self.exported else ""
@@ -148,7 +148,7 @@ def _workload(name: str) -> Quantity:
 
 
 def _driver(name: str, meaning: str) -> Quantity:
-    """What the driver said of itself when it started."""
+    """Returns what the driver said of itself when it started."""
 
     def value(cell: Cell) -> str | None:
         said = cell.started.driver if cell.started else None
@@ -201,7 +201,7 @@ def _prepared(cell: Cell) -> str:
 
 
 def steps(cell: Cell) -> int | None:
-    """Those of the runs at the size nearest to METG: for runs of that length it holds."""
+    """Returns the steps of the runs at the size nearest to METG: for runs of that length it holds."""
     at = cell.result.iterations if cell.result else None
     sizes = [one for one in cell.runs if one.iterations and one.phase not in ("start", "longer")]
     if not at or not sizes or (cell.started and cell.started.workload.get("pattern") == "dag"):
@@ -228,7 +228,7 @@ def mean_dependences(cell: Cell) -> str:
 
 
 def work_unit(cell: Cell) -> str | None:
-    """That of its runs; the empty kernel has a unit of its own."""
+    """Returns the unit of work of its runs; the empty kernel has a unit of its own."""
     return next((one.work_unit for one in reversed(cell.runs) if one.iterations and one.work_unit), None)
 
 
@@ -253,7 +253,7 @@ OF_A_WORKLOAD = (
     field("started.system"),
     *(_workload(name) for name in GIVEN if name in WORKLOAD),
 )
-"""What every exported table but `reference` and `sessions` begins with: the cell and its workload."""
+"""The first columns of every exported table but `reference` and `sessions`: the cell and its workload."""
 
 OF_A_CELL = (
     *OF_A_WORKLOAD,

@@ -35,7 +35,7 @@ class Curve:
     workload: Workload
     """On whichever cores: `cores` says on how many."""
     cores: int | None
-    """Those of the workload, not only those that the system occupies."""
+    """The cores of the workload, not only those that the system occupies."""
     points: Efficiencies
     """The sizes whose efficiency is known; of one run, without an interval."""
     threshold: float | None
@@ -58,20 +58,20 @@ class Curve:
     occupied: int | None = None
     """The cores that the system occupies."""
     bound: bool = False
-    """Whether its system only shows what could be reached."""
+    """True if its system only shows what could be reached."""
     origin: Origin = MEASURED
     problem: str = ""
     """Why it has no points, if it has none."""
     unfinished: bool = False
-    """Whether its time ran out before it was known as well as was asked."""
+    """True if its time ran out before it was known as well as was asked."""
     sizes: Mapping[float, float] = field(default_factory=dict)
     """The iterations of the tasks of each point."""
     samples_of: SamplesOf = field(default=dict, repr=False, compare=False)
-    """Those of the cells of its folder."""
+    """The samples of the cells of its folder."""
 
     @property
     def samples(self) -> tuple[Sample, ...]:
-        """Those that it rests on; rounds of one number ran together in its folder."""
+        """The samples that it rests on; rounds of one number ran together in its folder."""
         return self.samples_of().get(self.cell, ())
 
     @property

@@ -43,7 +43,7 @@ class Row:
 
     @property
     def name(self) -> str:
-        """What a dashboard knows it by: `mpi/stencil_1d/width=16/metg`."""
+        """The name by which a dashboard knows it: `mpi/stencil_1d/width=16/metg`."""
         return f"{self.benchmark}/{self.quantity}"
 
     @property
@@ -79,7 +79,7 @@ def rows(found: Sequence[Cell]) -> list[Row]:
 
 
 def _known(cell: Cell) -> bool:
-    """Whether a cell has a METG with an interval: a number without one would set off alarms."""
+    """Tells whether a cell has a METG with an interval: a number without one would set off alarms."""
     return bool(cell.metg.value) and cell.metg.known
 
 
@@ -97,7 +97,7 @@ def _left_out(found: Sequence[Cell]) -> list[str]:
 
 
 def _github_action_benchmark(found: Sequence[Cell]) -> str:
-    """What its tool `customSmallerIsBetter` reads."""
+    """Writes what its tool `customSmallerIsBetter` reads."""
     return _json(
         [
             {"name": row.name, "unit": "ns", "value": row.number.value}
@@ -126,8 +126,8 @@ def _bencher(found: Sequence[Cell]) -> str:
 
 
 def _google_benchmark(found: Sequence[Cell]) -> str:
-    """What programs of Google Benchmark print with `--benchmark_format=json`. The ends of the interval are
-    counters of the user's."""
+    """Writes what programs of Google Benchmark print with `--benchmark_format=json`. The ends of the interval
+    are counters of the user's."""
     last = max((one.last.time or 0.0 for one in found if one.last), default=0.0)
     context = {
         "date": datetime.fromtimestamp(last, UTC).isoformat(timespec="seconds"),

@@ -15,14 +15,14 @@ from taskgrain.words import numbers
 
 @dataclass(frozen=True)
 class Folder:
-    """What a results folder says."""
+    """The contents of a results folder."""
 
     cells: tuple[Cell, ...]
     """In the order in which they began."""
     machine: Mapping[str, Any]
-    """What `machine.json` holds: `machine["cpu"]["model"]`."""
+    """The contents of `machine.json`: `machine["cpu"]["model"]`."""
     warnings: tuple[str, ...]
-    """What is odd about the folder, in words."""
+    """The oddities of the folder, in words."""
     _tables: Tables = field(repr=False)
 
     def __repr__(self) -> str:

@@ -12,7 +12,7 @@ _LONGEST = 40
 
 
 def of_lines(lines: Iterable[Line]) -> tuple[Host, ...]:
-    """Those of all sessions, each once; none if each was on one host."""
+    """Returns the hosts of all sessions, each once; none if each was on one host."""
     return tuple(dict.fromkeys(one for line in lines if isinstance(line, SessionLine) for one in line.hosts))
 
 

@@ -29,8 +29,8 @@ Kind = Literal["text", "integer", "number", "flag", "table"]
 Warning = Mapping[str, Any] | str
 """A code with its values; older versions wrote a sentence."""
 ReferenceKey = tuple[Any, ...]
-"""What tells references apart: the program, and the values of `OF_A_REFERENCE`; the last are its nodes, and
-the cores of each."""
+"""The values that tell references apart: the program, and the values of `OF_A_REFERENCE`; the last are its
+nodes, and the cores of each."""
 _Read = Callable[[Any], Any]
 
 _KINDS: dict[_Read, Kind] = {
@@ -66,19 +66,19 @@ OF_A_REFERENCE = (
 
 @dataclass(frozen=True)
 class Field:
-    """What is known of a field."""
+    """The facts about a field."""
 
     read: _Read
     meaning: str
     unit: str = ""
     listed: bool = False
-    """Whether it is a list of such values."""
+    """True if it is a list of such values."""
     gaps: bool = False
-    """Whether an element that makes no sense keeps its place in the list, as None."""
+    """True if an element that makes no sense keeps its place in the list, as None."""
     always: bool = False
-    """Whether a line has the field also where it is not known: null, or an empty list."""
+    """True if a line has the field also where it is not known: null, or an empty list."""
     made: type | None = None
-    """What the elements of a list of tables are made."""
+    """The type of the elements of a list of tables."""
 
     @property
     def kind(self) -> Kind:
@@ -127,7 +127,7 @@ def _places(value: object) -> tuple[int, ...] | None:
 
 @dataclass(frozen=True, kw_only=True)
 class Line:
-    """What every line has."""
+    """The fields that every line has."""
 
     kind: ClassVar[str]
     schema: int = SCHEMA
@@ -166,7 +166,7 @@ class OfCell(Line):
 
 @dataclass(frozen=True, kw_only=True)
 class Build:
-    """What a system, or a reference, was made of when a session began."""
+    """The build of a system, or a reference, when a session began."""
 
     name: str | None = _text("name of the system, or of the reference")
     build: str | None = _text("hash of its driver, and of the reference that it is measured against")
@@ -241,7 +241,7 @@ class CellLine(OfCell):
     kind: ClassVar[str] = "cell"
     system: str | None = _text("system")
     workload: Mapping[str, Any] = dataclasses.field(default_factory=dict)
-    """Those fields of the workload that the line has; in JSON they stand in the line itself."""
+    """The fields of the workload that the line has; in JSON they stand in the line itself."""
     steps: int | None = _integer("time steps of the graph; 0: chosen for each cell")
     threshold: float | None = _field(values.share, "the efficiency that METG is for")
     cores: int | None = _integer("cores that the system occupies")
@@ -254,7 +254,7 @@ class CellLine(OfCell):
 
     @property
     def reference_key(self) -> ReferenceKey:
-        """That of the lines of its reference."""
+        """The key of the lines of its reference."""
         return _reference_key(self.reference, self.workload)
 
 
@@ -359,7 +359,7 @@ class ReferenceLine(Line):
     kind: ClassVar[str] = "reference"
     program: str | None = _text("the program that measured")
     workload: Mapping[str, Any] = dataclasses.field(default_factory=dict)
-    """Those of the fields `OF_A_REFERENCE` that the line has; in JSON they stand in the line itself."""
+    """The fields of `OF_A_REFERENCE` that the line has; in JSON they stand in the line itself."""
     rates: tuple[float | None, ...] = _positive(
         "of the kernel alone on that core, all cores running",
         "work_unit/s",
@@ -378,7 +378,7 @@ class ReferenceLine(Line):
 
     @property
     def reference_key(self) -> ReferenceKey:
-        """What tells it from other references."""
+        """The key that tells it from other references."""
         return _reference_key(self.program, self.workload)
 
 
@@ -444,7 +444,7 @@ class CurvePoint:
 
 @dataclass(frozen=True, kw_only=True)
 class MetgLine(OfCell):
-    """What a cell came to."""
+    """The result of a cell."""
 
     kind: ClassVar[str] = "metg"
     ending: Ending | None = _field(  # noqa: RUF009 - as all fields here

@@ -31,7 +31,7 @@ class LogFile:
         owner = owner or path
         self.path = path
         self.warnings: list[str] = []
-        """What is odd about the file."""
+        """The oddities of the file."""
         self._file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -45,7 +45,7 @@ class LogFile:
 
     @property
     def removed(self) -> bool:
-        """Whether somebody has deleted the file since."""
+        """True if somebody has deleted the file since."""
         return not os.fstat(self._file).st_nlink
 
     def mend(self, torn: bytes) -> None:

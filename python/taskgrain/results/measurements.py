@@ -57,7 +57,7 @@ class Conditions:
     variables: Mapping[str, Any] = field(default_factory=dict)
     """Environment variables that were passed on purpose, or that choose libraries."""
     hosts: tuple[Host, ...] = ()
-    """Those of the first session, if there were several."""
+    """The hosts of the first session, if there were several."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class Measurement:
     conditions: Conditions = field(default_factory=Conditions)
     cores: int | None = None
     version: str | None = None
-    """That the driver said the runtime has."""
+    """The version of the runtime, as the driver said it."""
     samples: tuple[Sample, ...] = ()
     cell: Cell = field(default_factory=lambda: Cell(""))
     """Its lines, folded."""
@@ -94,12 +94,12 @@ class Folder:
     contents: reader.Contents
     study: reader.Study
     machine: Mapping[str, Any]
-    """What `machine.json` holds."""
+    """The contents of `machine.json`."""
     warnings: tuple[str, ...]
 
     @cached_property
     def measurements(self) -> tuple[Measurement, ...]:
-        """Those of all sessions. Lines that the user had measured anew (`--restart`) do not count."""
+        """Returns those of all sessions. Lines that the user had measured anew (`--restart`) do not count."""
         return self.of(None)
 
     def of(self, session: str | None) -> tuple[Measurement, ...]:
@@ -122,7 +122,7 @@ class _Session:
     number: int
     line: SessionLine
     builds: Mapping[str, str]
-    """Those of all systems and references that are known by now."""
+    """The builds of all systems and references that are known by now."""
 
 
 @dataclass

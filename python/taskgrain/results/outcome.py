@@ -1,4 +1,4 @@
-"""What a cell came to, in the words that all commands and the page share."""
+"""The outcome of a cell, in the words that all commands and the page share."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def middle(number: Interval) -> str:
 
 
 def missing(number: Interval) -> str:
-    """What to say of an interval's missing ends, behind it."""
+    """Names an interval's missing ends, to stand behind it."""
     if number.low is None:
         return ", no lower bound" if number.high is not None else ", no interval"
     return ", no upper bound" if number.high is None else ""
@@ -82,12 +82,12 @@ def at_task_times(cell: Cell) -> list[dict[str, float | None]]:
 
 
 def all_start(cell: Cell) -> bool:
-    """Whether its runs were mostly start and end, so that their efficiencies mean nothing."""
+    """Tells whether its runs were mostly start and end, so that their efficiencies mean nothing."""
     return any(one.code == "start_dominates" for one in cell.warnings)
 
 
 def efficiency(cell: Cell, point: CurvePoint | None, interval: bool = True) -> str:
-    """That at a task time; of one round it has no interval."""
+    """Returns the efficiency at a task time; that of one round has no interval."""
     if point is None:
         return "failed" if cell.ending is Ending.FAILED else "not measured"
     share = point.share.up_to(1.0)

@@ -47,7 +47,7 @@ def from_json(table: Mapping[str, Any], odd: Odd | None = None) -> Line:
 
 
 def _workload(names: Iterable[str], kind: str, table: Mapping[str, Any], odd: Odd) -> dict[str, Any]:
-    """Those fields of the workload that the table has."""
+    """Returns the fields of the workload that the table has."""
     found = {}
     for name in names:
         column = STUDY_FIELDS[name].column
@@ -61,7 +61,7 @@ def _workload(names: Iterable[str], kind: str, table: Mapping[str, Any], odd: Od
 
 
 def _values(owner: type, kind: str, table: Mapping[str, Any], odd: Odd) -> dict[str, Any]:
-    """Those fields of `owner` that the table has."""
+    """Returns the fields of `owner` that the table has."""
     found = {}
     for name, one in fields(owner).items():
         value = table.get(name)

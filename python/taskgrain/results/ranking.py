@@ -22,12 +22,12 @@ class Standing(Generic[C]):
     """Cells of one workload by METG, the smallest first."""
 
     ties: tuple[C, ...]
-    """Those that may be the best, as far as the intervals tell. A winner stands here alone."""
+    """The cells that may be the best, as far as the intervals tell. A winner stands here alone."""
     behind: tuple[C, ...]
-    """Those that are slower: than the first of `ties` by their ratio to it, or than all of them as no
+    """The cells that are slower: than the first of `ties` by their ratio to it, or than all of them as no
     intervals overlap."""
     unknown: tuple[C, ...]
-    """Those that have neither a METG nor a bound of it."""
+    """The cells that have neither a METG nor a bound of it."""
 
 
 def by_workload(cells: Iterable[C]) -> dict[str, list[C]]:
@@ -39,13 +39,13 @@ def by_workload(cells: Iterable[C]) -> dict[str, list[C]]:
 
 
 def contest(cells: Sequence[C]) -> list[C]:
-    """Those cells of a workload that a user may choose from: no bounds, none of another machine, and none
-    that leaves cores unused. A system that does so wastes them, whatever its METG is."""
+    """Returns the cells of a workload that a user may choose from: no bounds, none of another machine, and
+    none that leaves cores unused. A system that does so wastes them, whatever its METG is."""
     return _on_all_cores([cell for cell in cells if not cell.bound])
 
 
 def bounds(cells: Sequence[C]) -> list[C]:
-    """Those cells of a workload that show what could be reached on all of its cores."""
+    """Returns the cells of a workload that show what could be reached on all of its cores."""
     return [cell for cell in _on_all_cores(cells) if cell.bound and cell.metg.value is not None]
 
 
@@ -107,7 +107,7 @@ def standing(cells: Sequence[C]) -> Standing[C]:
 
 
 def ties(ratio: Interval) -> bool:
-    """Whether a METG that is so many times the best one may be as good."""
+    """Tells whether a METG that is so many times the best one may be as good."""
     return ratio.ends[0] <= MARGIN
 
 

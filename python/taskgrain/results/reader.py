@@ -46,11 +46,11 @@ class Contents:
     raw: bytes
     """The lines as they stand, decompressed."""
     stored: tuple[Line, ...] = ()
-    """Those of known kinds."""
+    """The lines of known kinds."""
     lines: tuple[Line, ...] = ()
-    """Those that can be used, under the names of their builds."""
+    """The lines that can be used, under the names of their builds."""
     unknown: tuple[UnknownLine, ...] = ()
-    """Those of kinds that this version does not know, or of another program."""
+    """The lines of kinds that this version does not know, or of another program."""
     torn: bytes = b""
     """The unfinished last line, which a killed harness left."""
     damaged: tuple[int, ...] = ()
@@ -142,7 +142,7 @@ def read(folder: Path) -> Contents:
 
 
 def _bytes(file: Path) -> bytes:
-    """What a file holds. Raises `OSError`, also for a pipe or a device, which might never end."""
+    """Returns the bytes of a file. Raises `OSError`, also for a pipe or a device, which might never end."""
     if file.exists() and not (file.is_file() or file.is_dir()):
         raise OSError(errno.EINVAL, "it is not a plain file")
     return file.read_bytes()

@@ -93,8 +93,8 @@ def goes_on(
     session: SessionLine | None = None,
     choice: Choice = "refuse",
 ) -> tuple[reader.Contents, SessionLine | None, list[str]]:
-    """What a folder holds that a `Store` of this study would open, the session as it would begin there, and
-    what to tell the user. Writes nothing, and raises what the `Store` does for the contents."""
+    """Returns what a folder holds that a `Store` of this study would open, the session as it would begin
+    there, and what to tell the user. Writes nothing, and raises what the `Store` does for the contents."""
     runs = folder / reader.RUNS
     contents = reader.read(folder) if runs.exists() else reader.contents(runs, b"")
     if contents.newer:

@@ -32,8 +32,8 @@ from taskgrain.results.lines import (
 L = TypeVar("L", bound=Line)
 Values = Mapping[str, Any]
 FORMULA = "=+-@\t\r\n'\uff1d\uff0b\uff0d\uff20"
-"""What a text begins with that a spreadsheet may take for a formula, the mark that is put before it included;
-the last four are the full-width forms of the first."""
+"""The characters at the beginning of a text that a spreadsheet may take for a formula, the mark that is put
+before it included; the last four are the full-width forms of the first."""
 
 CELL = tuple(one for each in OF_A_WORKLOAD for one in each.exported)
 _ALONE = "of the kernel alone, averaged over the cores that the system occupies,"
@@ -166,7 +166,7 @@ class Tables:
                 yield line, session
 
     def _cell(self, name: str) -> dict[str, Any]:
-        """What a row begins with: the cell and its workload."""
+        """Returns the beginning of a row: the cell and its workload."""
         return plain(self._found[name], OF_A_WORKLOAD)
 
 

@@ -1,4 +1,4 @@
-"""What a value of a results folder may be.
+"""Checks of the values of a results folder.
 
 Each function takes any value of JSON, and returns None for one that makes no sense.
 """

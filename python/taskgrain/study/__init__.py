@@ -1,1 +1,1 @@
-"""What is to be measured: the fields of a workload, study files, settings."""
+"""The things to be measured: the fields of a workload, study files, settings."""

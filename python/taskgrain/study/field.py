@@ -1,4 +1,4 @@
-"""What a field is that a person may give: in a study file, on the command line, in a line of results.
+"""The type of a field that a person may give: in a study file, on the command line, in a line of results.
 
 A field is described once, by a `Field`: readers, flags, the JSON schema and pages of reference come from it.
 """
@@ -50,13 +50,13 @@ class Field:
     default: Any
     """None: it has none and must be given."""
     help: str
-    """What it is, in a sentence without its full stop."""
+    """The meaning, in a sentence without its full stop."""
     low: float = 0
     high: float = math.inf
     above: bool = False
-    """Whether `low` itself is not allowed."""
+    """True if `low` itself is not allowed."""
     below: bool = False
-    """Whether `high` itself is not allowed."""
+    """True if `high` itself is not allowed."""
     choices: tuple[str, ...] = ()
     unit: str = ""
     of_kernel: bool = False
@@ -72,7 +72,7 @@ class Field:
 
     @property
     def is_file(self) -> bool:
-        """Whether it names a file, which may be relative to the file or folder that says so."""
+        """True if it names a file, which may be relative to the file or folder that says so."""
         return self.type == "text"
 
     @property
@@ -82,12 +82,12 @@ class Field:
 
     @property
     def metavar(self) -> str:
-        """What stands for the value in the help of the command line."""
+        """The word for the value in the help of the command line."""
         return _METAVARS.get(self.type, "")
 
     @property
     def text(self) -> str:
-        """What it is and what is allowed, for help and pages."""
+        """Says what it is and what is allowed, for help and pages."""
         if self.choices:
             return f"{self.help}; one of {', '.join(self.choices)}."
         if self.high < 2**31:

@@ -16,7 +16,7 @@ from taskgrain.study.field import Field
 from taskgrain.study.words_for_patterns import ask_for_pattern, ask_for_preset
 
 _GIVEN = ("pattern", "width")
-"""What the harness has no default for: a workload says them."""
+"""The fields that the harness has no default for: a workload says them."""
 
 
 def _of_core(entry: Mapping[str, object]) -> Field:

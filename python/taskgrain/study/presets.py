@@ -22,7 +22,7 @@ class Preset:
     name: str
     title: str
     text: str
-    """What the application does, and what of it is a task and an output."""
+    """The explanation of what the application does, and what of it is a task and an output."""
     fields: Mapping[str, Any]
     """Of a workload, as in a study."""
     file: Path

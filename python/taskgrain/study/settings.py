@@ -13,7 +13,7 @@ from taskgrain.words.errors import InputError, UsageError
 
 Kept = Literal["task", "step"]
 KEEPS: dict[str, Kept] = {"weak": "task", "strong": "step"}
-"""What keeps its work where cores are added, for the experiments that compare numbers of cores."""
+"""The thing that keeps its work where cores are added, by experiments that compare numbers of cores."""
 Named = Callable[[str], str]
 """Makes of a field what a bad value of it is reported as: `--radix`, `s.toml:3:9: workloads[0].radix`."""
 

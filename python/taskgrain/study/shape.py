@@ -19,12 +19,12 @@ class Shape:
     whole: bool
     """Other steps make another shape."""
     steps: int
-    """That a file gives; else 0."""
+    """The steps that a file gives; else 0."""
 
 
 @dataclass(frozen=True)
 class Bound:
-    """What the shape of all graphs of a run allows, whatever system executes them."""
+    """The efficiency that the shape of all graphs of a run allows, whatever system executes them."""
 
     tasks: int
     critical_path: int

@@ -40,7 +40,7 @@ class Steps:
 
     @property
     def least(self) -> int:
-        """Those of the shortest run."""
+        """The steps of the shortest run."""
         return self.steps or self.min_steps
 
 

@@ -129,7 +129,8 @@ def _refuse_rivals(table: Mapping[str, Any], named: Named) -> None:
 
 @dataclass(frozen=True)
 class Study:
-    """What is to be measured. `cells` gives it in the order of its workloads, all systems of one together."""
+    """A description of what is to be measured. `cells` gives it in the order of its workloads, all systems of
+    one together."""
 
     systems: tuple[str, ...]
     workloads: tuple[Workload, ...]
@@ -141,9 +142,9 @@ class Study:
     named: Mapping[Workload, Named] = field(default_factory=dict, compare=False, repr=False)
     """For a workload of a file, what makes of a field what a bad value is reported as."""
     systems_named: tuple[str, ...] = field(default=(), compare=False, repr=False)
-    """What each of `systems` is reported as."""
+    """The name that each of `systems` is reported as."""
     settings_named: Named = field(default=str, compare=False, repr=False)
-    """What makes of a setting what a bad value is reported as."""
+    """A function that makes of a setting the name that a bad value is reported as."""
     only_nodes: int = field(default=0, compare=False)
     """On how many nodes the cells are that are measured now; 0: on whatever number."""
 
@@ -158,7 +159,7 @@ class Study:
         ]
 
     def complaint(self, workload: Workload, words: str) -> str:
-        """What the core says of a workload, `field: …`, with the field's place."""
+        """Returns what the core says of a workload, `field: …`, with the field's place."""
         name, _, rest = words.partition(": ")
         named = self.named.get(workload)
         if name in SETTINGS:
@@ -285,8 +286,8 @@ def _take_cores(rest: dict[str, Any], given: Document) -> _Lists:
 
 
 def _products(rest: dict[str, Any], shared: _Lists, given: Document) -> list[tuple[Keys, _Lists]]:
-    """What is multiplied out: each of `[[workloads]]`, then the lists of the top level, with `[defaults]` and
-    what is `shared` by all."""
+    """Returns what is multiplied out: each of `[[workloads]]`, then the lists of the top level, with
+    `[defaults]` and what is `shared` by all."""
     tables = _tables(rest.pop("workloads", []), "workloads", WORKLOAD_KEYS, given)
     defaults = shared | _lists(rest.pop("defaults", {}), ("defaults",), WORKLOAD_KEYS, given)
     products: list[tuple[Keys, _Lists]] = [(("workloads", n), one) for n, one in enumerate(tables)]
@@ -349,7 +350,7 @@ def _placed(field: Field | None, value: Any, keys: Keys, given: Document) -> Any
 
 
 def _named(given: Document, at: Keys, places: Mapping[str, Keys], name: str) -> str:
-    """What a field of a workload is reported as; the whole of it for an empty name."""
+    """Returns the name that a field of a workload is reported as; the whole of it for an empty name."""
     own = (*at, name) if name else at or ("patterns",)
     return given.value(*places.get(name, own))
 

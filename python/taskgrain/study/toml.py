@@ -55,14 +55,14 @@ class Document:
     file: Path | None = None
 
     def value(self, *keys: str | int) -> str:
-        """What a bad value is reported as: `s.toml:3:9: workloads[0].radix`.
+        """Returns the place that a bad value is reported with: `s.toml:3:9: workloads[0].radix`.
 
         A value that is not there gets the place of the table that it should be in.
         """
         return self._where(keys, 1) + shown(keys)
 
     def key(self, *keys: str | int) -> str:
-        """What a bad key is reported as: `s.toml:3:1: workloads[0].key`."""
+        """Returns the place that a bad key is reported with: `s.toml:3:1: workloads[0].key`."""
         return self._where(keys, 0) + shown((*keys[:-1], "key"))
 
     def file_of(self, *keys: str | int) -> Path | None:

@@ -17,12 +17,12 @@ _ITERATIONS = 16
 
 
 def unused(pattern: str, fields: Iterable[str]) -> list[str]:
-    """Those of `fields` that change no graph of the pattern."""
+    """Returns the `fields` that change no graph of the pattern."""
     return [name for name in fields if name in _PROBES and not _differs(pattern, name)]
 
 
 def unused_by_kernel(kernel: str, fields: Iterable[str]) -> list[str]:
-    """Those of `fields` that change no work of the kernel."""
+    """Returns the `fields` that change no work of the kernel."""
     return [name for name in fields if name in _OF_IMBALANCE and not _differs_by_imbalance(kernel)]
 
 
@@ -39,7 +39,8 @@ def with_radix() -> tuple[str, ...]:
 
 @lru_cache
 def _differs(pattern: str, field: str) -> bool:
-    """Whether the field makes a difference; also true for a pattern of which no small graph can be made."""
+    """Tells whether the field makes a difference; also true for a pattern of which no small graph can be
+    made."""
     try:
         one, other = (_dependences(pattern, field, value) for value in _PROBES[field])
     except (InvalidSpec, Unsupported):
@@ -59,7 +60,7 @@ def _dependences(pattern: str, field: str, value: float, **others: float) -> lis
 
 @lru_cache
 def _differs_by_imbalance(kernel: str) -> bool:
-    """Whether an imbalance changes the work of a task; also true for a kernel that cannot run so small."""
+    """Tells whether an imbalance changes a task's work; also true for a kernel that cannot run so small."""
     try:
         return _work(kernel, 0.0) != _work(kernel, 2.0)
     except (InvalidSpec, Unsupported):

@@ -26,7 +26,7 @@ SECRET = "(secret)"
 
 
 def is_secret(name: str, value: str) -> bool:
-    """Whether a variable looks like one whose value nobody else should read."""
+    """Tells whether a variable looks like one whose value nobody else should read."""
     return bool(_SECRET.search(name) or _WITH_PASSWORD.search(value))
 
 
@@ -54,7 +54,7 @@ def _checked(name: str, value: str, named: str) -> tuple[str, str]:
 
 
 def of_options(given: Sequence[str]) -> dict[str, str]:
-    """Those of `--env NAME=VALUE`. Raises `InputError`."""
+    """Returns the variables of `--env NAME=VALUE`. Raises `InputError`."""
     found = {}
     for one in given:
         name, equals, value = one.partition("=")
@@ -65,8 +65,8 @@ def of_options(given: Sequence[str]) -> dict[str, str]:
 
 
 def of_study(value: object, given: Document) -> tuple[Variables, ...]:
-    """Those of a study's `env`: a table, or a list of tables that are compared. Raises `InputError`, and
-    `UsageError` if two give systems the same names."""
+    """Returns the variables of a study's `env`: a table, or a list of tables that are compared. Raises
+    `InputError`, and `UsageError` if two give systems the same names."""
     listed = isinstance(value, list)
     tables = value if isinstance(value, list) else [value]
     found: list[Variables] = []
@@ -87,7 +87,7 @@ def of_study(value: object, given: Document) -> tuple[Variables, ...]:
 
 
 def suffix(variables: Variables) -> str:
-    """What is added to the name of a system that gets them: `+STARPU_SCHED=eager`; nothing for none.
+    """Returns what is added to the name of a system that gets them: `+STARPU_SCHED=eager`; nothing for none.
 
     Of a path it is the last part, other signs that names do not have are `_`, and secrets are left out.
     """

@@ -1,4 +1,4 @@
-"""What is measured: a workload is a task graph without its task size, a cell a system on it."""
+"""The things that are measured: a workload is a task graph without its task size, a cell a system on it."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class Workload:
         return int(self["graphs"])
 
     def kernel(self) -> dict[str, Any]:
-        """What a task computes, as the driver protocol says it, without iterations."""
+        """Returns the kernel of a task, as the driver protocol says it, without iterations."""
         own = {
             one.name: value
             for one, value in zip(WORKLOAD.values(), self._values, strict=True)

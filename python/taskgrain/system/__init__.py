@@ -1,4 +1,4 @@
-"""What a driver in Python imports."""
+"""The names that a driver in Python imports."""
 
 from taskgrain._core import Run, binding_of_this_thread, cores, pin_this_thread
 from taskgrain.system.driver import System, check_memory, drive

@@ -43,21 +43,21 @@ class System(ABC):
     library: str = ""
     """The library that connects its processes, with its version, if one does."""
     in_one_process: bool = True
-    """Whether it executes all tasks in this process."""
+    """True if it executes all tasks in this process."""
 
     def binding(self) -> list[list[int]]:
         """For each worker the processors it may run on, observed by the worker itself."""
         return [_core.binding_of_this_thread()]
 
     def prepare(self, run: Run) -> None:  # noqa: B027 - most systems have nothing to prepare
-        """What is done ahead of a run, once for all its repeats; reported apart."""
+        """Prepares a run, once for all its repeats; its time is reported apart."""
 
     @abstractmethod
     def execute(self, run: Run) -> None:
         """Executes every task of every graph once; timed."""
 
     def verify(self, run: Run) -> tuple[dict[str, Any], dict[str, Any] | None]:
-        """What was executed, and the first violation; several processes must add up theirs here."""
+        """Returns what was executed, and the first violation; several processes must add up theirs here."""
         return run.accounts(), run.verify()
 
     def peak_rss_bytes(self) -> int:

@@ -133,7 +133,7 @@ class ProcessSystem(System):
         self._members: dict[int, Connection] = {}
         self._request: str | None = None
         self._may_lose = False
-        """Whether processes may end during the present run, because it is asked for a fault."""
+        """True if processes may end during the present run, because it is asked for a fault."""
         self._peak_rss_bytes = 0
         self._lock = threading.Lock()
         name, key = f"taskgrain-{secrets.token_hex(8)}", secrets.token_hex(16)
@@ -200,7 +200,8 @@ class ProcessSystem(System):
         return max(self._peak_rss_bytes, super().peak_rss_bytes())
 
     def is_complete(self) -> bool:
-        """Whether the members are those of all cores. Forgets others, which end as they lose the driver."""
+        """Tells whether the members are those of all cores. Forgets others, which end as they lose the
+        driver."""
         with self._lock:
             # None owes an answer now: one that has something to say has ended.
             complete = not self._dismiss(lambda number, member: number >= self.cores or member.poll())

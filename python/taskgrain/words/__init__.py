@@ -1,1 +1,1 @@
-"""What people write and read: numbers with units, errors, warnings."""
+"""The words that people write and read: numbers with units, errors, warnings."""

@@ -19,7 +19,7 @@ to be copied, which stands between backquotes."""
 
 
 def parts(text: str, places: Sequence[str]) -> list[str]:
-    """What stays whole if a text may break at all these places."""
+    """Returns the parts that stay whole if a text may break at all these places."""
     return [part for part in re.split("|".join(places), text) if part] if places else [text]
 
 

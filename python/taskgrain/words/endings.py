@@ -20,7 +20,7 @@ class Ending(StrEnum):
 
     @property
     def final(self) -> bool:
-        """Whether the cell came to its end; with a larger budget, it may go on."""
+        """True if the cell came to its end; with a larger budget, it may go on."""
         return self is not Ending.UNFINISHED
 
     @property

@@ -61,20 +61,20 @@ class UsageError(TaskgrainError):
 
 
 class OutputError(TaskgrainError):
-    """What was measured could not be written: a full disk, say. Exit code 1."""
+    """An error for results that could not be written: a full disk, say. Exit code 1."""
 
 
 _LIMITS = {errno.EFBIG: "ulimit -f", errno.EMFILE: "ulimit -n"}
 
 
 def reason(error: OSError) -> str:
-    """What the operating system says, with the limit that this process has then met."""
+    """Returns what the operating system says, with the limit that this process has then met."""
     limit = _LIMITS.get(error.errno or 0)
     return (error.strerror or str(error)) + (f" ({limit})" if limit else "")
 
 
 def unwritable(path: object, error: OSError) -> TaskgrainError:
-    """What to raise where a file cannot be written: the fault is the user's unless there is no room."""
+    """Returns the error for an unwritable file: the fault is the user's unless there is no room."""
     kind = OutputError if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO) else UsageError
     return kind(f"{path}: cannot be written: {reason(error)}")
 

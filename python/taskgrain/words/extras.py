@@ -1,4 +1,4 @@
-"""What one command alone needs is an extra of the package, and is there only where somebody installed it."""
+"""Extras of the package: one command alone needs each, and it is there only where somebody installed it."""
 
 from __future__ import annotations
 

@@ -28,12 +28,12 @@ class Interval:
 
     @property
     def known(self) -> bool:
-        """Whether there are a value and both bounds."""
+        """True if there are a value and both bounds."""
         return self.value is not None and self.low is not None and self.high is not None
 
     @property
     def bounded(self) -> bool:
-        """Whether there is a bound."""
+        """True if there is a bound."""
         return self.low is not None or self.high is not None
 
     @property
@@ -67,7 +67,7 @@ class Interval:
         return (self.high - self.low) / (2.0 * self.value)
 
     def contains(self, value: float) -> bool:
-        """Whether the value may be this one."""
+        """Tells whether the value may be this one."""
         low, high = self.ends
         return low <= value <= high
 

@@ -150,7 +150,7 @@ def text(value: object, field: str, allowed: Sequence[str] | None = None, lister
 
 
 def is_duration(value: object) -> bool:
-    """Whether a text is a time with its unit, such as `20us`, whatever the number."""
+    """Tells whether a text is a time with its unit, such as `20us`, whatever the number."""
     return isinstance(value, str) and re.fullmatch(AMOUNTS, value.strip()) is not None
 
 

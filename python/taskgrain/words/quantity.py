@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from taskgrain.words.interval import Interval
 
 NOTHING = "–"
-"""What stands in the place of a number that there is not."""
+"""The sign in the place of a number that there is not."""
 
 _TIME = ((1e-9, "ns"), (1e-6, "µs"), (1e-3, "ms"), (1.0, "s"))
 _SI = ((1.0, ""), (1e3, "k"), (1e6, "M"), (1e9, "G"), (1e12, "T"), (1e15, "P"), (1e18, "E"))
@@ -113,7 +113,7 @@ def about_percent(share: Interval) -> str:
 
 
 def _says_nothing(share: Interval) -> bool:
-    """Whether a share may be anything from nothing to all, as it would be shown."""
+    """Tells whether a share may be anything from nothing to all, as it would be shown."""
     low, high = share.ends
     return low < 0.005 and high >= 0.995
 

@@ -129,8 +129,8 @@ SENTENCES = {
     "interval_of_disturbed_runs": "Many runs were disturbed, and too few others were left. The interval "
     "reaches down to what quiet cores might give.",
 }
-"""What each code says; values stand in braces, as in `str.format`, or as `seconds`, `percent`,
-`list`, or `count` with the noun of one."""
+"""The sentence of each code; values stand in braces, as in `str.format`, or as `seconds`, `percent`, `list`,
+or `count` with the noun of one."""
 
 
 class Weight(IntEnum):
@@ -185,7 +185,7 @@ class Notice:
 
     @property
     def weight(self) -> Weight:
-        """That of its code."""
+        """The weight of its code."""
         return WEIGHTS.get(self.code, Weight.USUAL)
 
     @property
@@ -230,7 +230,7 @@ class Group:
 
     text: str
     cells: tuple[str, ...]
-    """That they are about."""
+    """The cells that they are about."""
     alike: bool
     """All have these words, with the same numbers."""
     weight: Weight

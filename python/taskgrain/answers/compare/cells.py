@@ -38,7 +38,7 @@ from taskgrain.words.origin import MEASURED, Origin
 Verdict = Decision | Literal["not comparable"]
 QUANTITIES: tuple[Quantity, ...] = ("metg", "overhead", "floor", "rate", "efficiency")
 CONFIDENCE = 0.95
-"""That all intervals by which verdicts are given hold at once."""
+"""The confidence that all intervals by which verdicts are given hold at once."""
 MARGIN = 0.05
 APART = 0.25
 """A margin for sides that were measured apart, of which one session each shows no less: 80 to 125 %, as in
@@ -61,7 +61,7 @@ class Question:
     slower or faster there, too, if the intervals show it."""
     confidence: float = CONFIDENCE
     across_hosts: bool = False
-    """Whether what was measured on different hosts of one kind is compared, too."""
+    """True if what was measured on different hosts of one kind is compared, too."""
     looks: int = 1
     """How often the cells may have been looked at before the measurement was ended."""
 
@@ -83,7 +83,7 @@ class Compared:
     together: bool = False
     """True if both were measured side by side, round by round."""
     sessions: tuple[int, int] = (1, 1)
-    """Those of the contender, and those of the baseline."""
+    """The sessions of the contender, and those of the baseline."""
     ratios: Mapping[Quantity, Ratio] = field(default_factory=dict)
     """Contender over baseline; those that there are."""
     between: Scatter | None = None
@@ -99,7 +99,7 @@ class Compared:
     """Simulated if a side is; no ratio holds the error of a simulation."""
     notes: tuple[str, ...] = ()
     again: Compared | None = None
-    """What came of it when it was measured once more, if that was asked."""
+    """The second measurement, if one was asked for."""
 
     @property
     def suspect(self) -> bool:
@@ -198,9 +198,9 @@ class _Pair:
     matched: list[tuple[Measurement, Measurement]]
     """Pairs of both sides that were measured together, if each of them was."""
     far: bool
-    """Whether the sides lie too far apart in time for what the sessions of one build show."""
+    """True if the sides lie too far apart in time for what the sessions of one build show."""
     simulated: bool
-    """Whether both sides are, so that their sessions do not scatter."""
+    """True if both sides are, so that their sessions do not scatter."""
 
     @property
     def why(self) -> str:

@@ -107,7 +107,7 @@ def failed(measurement: Measurement) -> bool:
 
 
 def notes(contender: Measurements, baseline: Measurements) -> Iterator[str]:
-    """What to know of a ratio of the two."""
+    """Returns what to know of a ratio of the two."""
     for name in dict.fromkeys(one.system for one in (*contender, *baseline) if one.cell.origin.simulated):
         yield f"{name} is simulated: no machine was measured"
     cores = Counter(one.cores for one in (*contender, *baseline))

@@ -51,7 +51,7 @@ def summary(found: Comparison) -> list[str]:
 
 
 def _confidence(found: Comparison) -> list[str]:
-    """What the intervals hold, and how surely."""
+    """Says what the intervals hold, and how surely."""
     if all(cell.origin.simulated for cell in found.cells):
         return [
             "Simulated numbers repeat to the digit: an interval is what the search left open, and does not "
@@ -81,7 +81,7 @@ def _hosts(found: Comparison) -> list[str]:
 
 
 def _the_same(found: Comparison) -> list[str]:
-    """What `same` means of sides that were measured apart, where it means another thing."""
+    """Says what `same` means of sides that were measured apart, where it means another thing."""
     apart = any(cell.between and not cell.together and cell.verdict == "same" for cell in found.cells)
     if not apart or found.question.apart == found.question.margin:
         return []
@@ -127,7 +127,7 @@ def _reasons(cells: Sequence[Compared]) -> list[str]:
 
 
 def _again(found: Comparison) -> list[str]:
-    """What came of each cell that was measured once more."""
+    """Says what came of each cell that was measured once more."""
 
     def outcome(cell: Compared) -> str:
         ratio = cell.ratios.get(found.question.by)
@@ -174,7 +174,7 @@ def _notes(found: Comparison) -> list[str]:
 
 
 def _assumed(found: Comparison) -> list[str]:
-    """What counts where nobody has measured how much sessions scatter, and what can be shown with it."""
+    """Says what counts where nobody has measured how much sessions scatter, and what can be shown with it."""
     by = found.question.by
     told = [
         (ratio.high / ratio.value, cell.between.deviation)

@@ -1,4 +1,4 @@
-"""What a launcher comes to: the command that starts one driver."""
+"""The result of a launcher: the command that starts one driver."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ class Launch:
     cores: tuple[int, ...]
     """The processors that the driver shall use on each node, worker by worker."""
     park: bool = True
-    """Whether the idle driver may be stopped (SIGSTOP)."""
+    """True if the idle driver may be stopped (SIGSTOP)."""
     simulated: int = 0
     """The nodes that it simulates: its seconds may be more than have passed. None of them if it is real."""
     repeats: bool = False
-    """Whether the same request has the same answer again."""
+    """True if the same request has the same answer again."""
     patience: int = 1
     """How many times longer than for others an answer is waited for."""
     withholds: tuple[str, ...] = FAMILIES
@@ -37,7 +37,7 @@ class Launch:
     refused: str = ""
     """Why the driver cannot be started so, if it cannot."""
     other_cores: bool = False
-    """Whether it may have more or fewer cores than `cores`."""
+    """True if it may have more or fewer cores than `cores`."""
     by: str = ""
     """The name of the launcher that starts its ranks, if one does."""
 

@@ -1,4 +1,4 @@
-"""What a launcher is: it starts the ranks of a driver, on this host or on several."""
+"""The type of a launcher: it starts the ranks of a driver, on this host or on several."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Launcher:
     programs: tuple[str, ...]
     """Names of its program; the first that PATH has is called."""
     options: Callable[[Ranks], Sequence[str]]
-    """What stands between its program and the driver's."""
+    """The options between its program and the driver's."""
     variables: Callable[[str, Sequence[str]], Mapping[str, str]] = lambda program, hosts: {}
     """The environment variables that its `program` needs to start ranks on hosts."""
     allocation: tuple[str, ...] = ()
@@ -55,7 +55,7 @@ class Launcher:
 
     @property
     def program(self) -> str:
-        """What it calls."""
+        """The program that it calls."""
         return next(filter(shutil.which, self.programs), self.programs[0])
 
     def missing(self) -> list[str]:

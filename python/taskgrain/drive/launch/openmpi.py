@@ -23,7 +23,7 @@ _PARAMETERS = "openmpi-mca-params.conf"
 
 
 def variables(program: str, hosts: Sequence[str] = ()) -> Mapping[str, str]:
-    """What it needs, whichever version it is of; other launchers read none of it."""
+    """Returns the variables that it needs, whichever version it is of; other launchers read none of it."""
     # The file of parameters of the machine, or of the installation, is read, but not the user's.
     own = Path(os.path.realpath(shutil.which(program) or program)).parents[1] / "etc"
     files = [f"{folder}/{_PARAMETERS}" for folder in ("/etc/openmpi", "/etc/openmpi-x86_64", own)]

@@ -13,7 +13,8 @@ from taskgrain.words.errors import UsageError
 
 LAUNCHERS = {one.name: one for one in (OPENMPI, MPICH, SLURM, FLUX, PBS, LSF)}
 MPIS = (OPENMPI.name, MPICH.name)
-"""What a driver may be built for. The launcher of that name starts its ranks, unless a user chooses one."""
+"""The MPIs that a driver may be built for. The launcher of that name starts its ranks, unless a user chooses
+one."""
 
 
 def here() -> str:

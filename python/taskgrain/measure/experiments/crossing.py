@@ -50,7 +50,7 @@ class CrossingSearch(Rounds):
         self._bracket = Bracket(settings, whole=self.WHOLE)
         self._verdict: Metg | None = None  # as of the end of the last complete round
         self.ripe = False
-        """Whether every size has enough rounds, and enough of them undisturbed, for the search to end."""
+        """True if every size has enough rounds, and enough of them undisturbed, for the search to end."""
 
     @abstractmethod
     def _first_sizes(self, crossing: float, found: bool) -> tuple[int, ...]:

@@ -43,7 +43,7 @@ SHORTEST = 16
 """A repeat becomes at most so many times shorter."""
 
 _Of = tuple[bool, int]
-"""Whether the runs have few steps, and iterations, 0 for the empty kernel."""
+"""The key of runs: True if they have few steps, and their iterations, 0 for the empty kernel."""
 
 
 class Rounds(Experiment):

@@ -1,4 +1,4 @@
-"""What a chart is: its plots on the page, and its figures for papers."""
+"""The type of a chart: its plots on the page, and its figures for papers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Section:
     id: str
     title: str
     intro: Callable[[Results], Markup]
-    """What stands above the plots, as HTML."""
+    """The text above the plots, as HTML."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Plot:
     heading: str
     """Untrusted, as the names of workloads are."""
     label: str
-    """What a screen reader says of it. Untrusted."""
+    """The text that a screen reader says. Untrusted."""
     key: str
     """Plots of one key have one specification."""
     spec: Callable[[], Spec]
@@ -52,14 +52,14 @@ class Plot:
     levels: Sequence[Row] = ()
     """The dashed lines."""
     most: float = 1.0
-    """What the end of an axis is that the specification calls `most`."""
+    """The end of the axis that the specification calls `most`."""
     values: Mapping[int, float] = field(default_factory=dict)
-    """What a row has as `at`, by the number of the cell."""
+    """The value of a row's `at`, by the number of the cell."""
     own: Mapping[int, Sequence[Row]] = field(default_factory=dict)
     """The rows of the plot's own, by the number of the cell."""
 
     def options(self) -> dict[str, object]:
-        """What the script is told."""
+        """The options for the script."""
         return {
             "spec": self.key,
             "cells": self.cells,
@@ -85,13 +85,13 @@ class Figure:
     width: float = ONE_COLUMN
     """Of the whole figure, in points."""
     plots: int = 1
-    """That stand side by side."""
+    """The number of plots that stand side by side."""
     key: Mapping[str, Style] = field(default_factory=dict)
     """The systems that have a line, which are named below the plot."""
 
 
 class Chart(Protocol):
-    """What each module of charts has."""
+    """The members of each module of charts."""
 
     @property
     def SECTION(self) -> Section: ...

@@ -1,4 +1,4 @@
-"""What the charts of cells' curves share: a panel for each workload, and a figure for each."""
+"""The common part of the charts of cells' curves: a panel for each workload, and a figure for each."""
 
 from __future__ import annotations
 

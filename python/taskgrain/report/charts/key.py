@@ -13,7 +13,7 @@ from taskgrain.report.look import PAPER, Style
 _FEW = 12
 """Systems that a figure of one column has room for."""
 _AXIS = 50
-"""What the axis beside a plot takes, about, in points."""
+"""The space of the axis beside a plot, about, in points."""
 _ROW, _LINE, _LETTER, _APART = 10, 18, 4.2, 4
 """Of a name: its height, the line before it, about how wide a letter is, and what is between, in points."""
 

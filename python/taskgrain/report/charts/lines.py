@@ -1,4 +1,4 @@
-"""What charts with a line for each system share: colours and shapes, sizes, and the curves of cells."""
+"""The common part of charts with a line for each system: colours, shapes, sizes, and the curves of cells."""
 
 from __future__ import annotations
 

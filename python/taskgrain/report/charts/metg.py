@@ -83,7 +83,7 @@ def on_paper(results: Results) -> Iterator[Figure]:
 
 
 def _searched(results: Results, workload: str) -> bool:
-    """Whether METG was searched for, and not the efficiency at task times."""
+    """Tells whether METG was searched for, and not the efficiency at task times."""
     return not all(results.cells[number].at for number in rows.numbers(results, workload))
 
 

@@ -61,7 +61,7 @@ def on_paper(results: Results) -> Iterator[Figure]:
 
 
 def _of_metg(results: Results) -> list[Sweep]:
-    """Those in whose cells METG was searched for."""
+    """Returns the sweeps in whose cells METG was searched for."""
     return [one for one in sweeps(results) if not all(results.cells[number].at for number in one.values)]
 
 
