@@ -49,7 +49,8 @@ struct Nothing {};
 ///
 /// What the call throws, `join` throws. A fork that ends without `join`, because its scope was left by an exception, is
 /// dropped if nobody has begun it, and waited for otherwise; what it returns or throws then is lost.
-template <std::invocable Call>
+template <typename Call>
+  requires std::invocable<Call&>
 class [[nodiscard]] Fork final : detail::Branch {
  public:
   using Result = std::invoke_result_t<Call&>;
@@ -68,7 +69,7 @@ class [[nodiscard]] Fork final : detail::Branch {
   Fork& operator=(const Fork&) = delete;
   ~Fork() {
     if (worker_ != nullptr) [[unlikely]]
-      worker_->unfork(*this);
+      worker_->drop(*this);
   }
 
   /// What the call returns.
@@ -78,7 +79,7 @@ class [[nodiscard]] Fork final : detail::Branch {
     if (worker == nullptr || worker != detail::Worker::current()) [[unlikely]]
       refuse(worker);
     if (worker->unfork(*this)) return std::invoke(call_);
-    if (std::exception_ptr* const thrown = std::get_if<std::exception_ptr>(&result_))
+    if (std::exception_ptr* const thrown = std::get_if<2>(&result_))
       std::rethrow_exception(std::exchange(*thrown, nullptr));
     if constexpr (!std::is_void_v<Result>) return std::get<1>(std::move(result_));
   }
@@ -107,11 +108,16 @@ class [[nodiscard]] Fork final : detail::Branch {
   std::variant<std::monostate, Kept, std::exception_ptr> result_;
 };
 
-/// Calls something on a worker, which may fork there, and waits. In a task of this runtime it is a plain call.
-/// \returns what the call returns \throws what it throws, and as Runtime::wait
-template <std::invocable Call>
+/// Calls something on worker 0, which may fork there, and waits. Worker 0 is a thread that waits: this one, unless
+/// another waits for the runtime. In a task of this runtime it is a plain call.
+/// \returns what the call returns
+/// \throws what it throws; UsageError  a task of another runtime calls that a task of this one waits for;
+///   std::system_error  there are no threads
+template <typename Call>
+  requires std::invocable<Call&>
 auto fork_join(Runtime& runtime, Call&& call) {
   using Result = std::invoke_result_t<Call&>;
+  static_assert(!std::is_reference_v<Result>, "the call returns a reference: return a pointer");
   detail::Engine& engine = detail::engine_of(runtime);
   if (engine.here() != nullptr) return std::invoke(call);
   std::variant<std::monostate, std::conditional_t<std::is_void_v<Result>, detail::Nothing, Result>, std::exception_ptr>

@@ -15,6 +15,7 @@
 #include <functional>
 #include <iterator>
 #include <ranges>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -94,10 +95,11 @@ void divide(Runtime& runtime, std::size_t number, Grain grain, const Part& empty
 
 }  // namespace detail
 
-/// Calls `body(element)` for each element of a range with random access, in any order and on any worker.
+/// Calls `body(element)` for each element of a range with random access and a size, in any order and on any worker.
 /// \throws what a body throws, of several the first from the left that is known; the calls that have not begun may be
 ///   dropped. UsageError  grain.least is 0, or as Runtime::wait
 template <std::ranges::random_access_range Range, typename Body>
+  requires std::ranges::sized_range<Range>
 void parallel_for(Runtime& runtime, Range&& range, const Body& body, Grain grain = {}) {
   struct Part {
     std::ranges::iterator_t<Range> begin;
@@ -118,6 +120,7 @@ void parallel_for(Runtime& runtime, Range&& range, const Body& body, Grain grain
 /// \throws as parallel_for
 template <std::ranges::random_access_range Range, std::copyable Value, typename Combine,
           typename Transform = std::identity>
+  requires std::ranges::sized_range<Range>
 Value parallel_reduce(Runtime& runtime, Range&& range, Value identity, const Combine& combine,
                       const Transform& transform = {}, Grain grain = {}) {
   struct Part {
@@ -147,20 +150,27 @@ Value parallel_reduce(Runtime& runtime, Range&& range, Value identity, const Com
 /// \throws as parallel_for
 template <std::ranges::random_access_range Range, std::random_access_iterator Out, std::copyable Value,
           typename Combine = std::plus<>>
+  requires std::ranges::sized_range<Range>
 void parallel_scan(Runtime& runtime, Range&& range, Out out, Value identity, const Combine& combine = {}) {
+  static_assert(std::is_reference_v<std::iter_reference_t<Out>>,
+                "blocks would write into one word of a vector of bits");
   const std::size_t number = std::ranges::size(range);
   const std::size_t blocks = std::min(number, 4 * static_cast<std::size_t>(runtime.workers()));
   const auto begin = std::ranges::begin(range);
   const auto place = [&](std::size_t block) { return static_cast<std::ptrdiff_t>(block * number / blocks); };
-  std::vector<Value> sums(blocks + 1, identity);
+  struct Sum {  // a vector of bool would have several in one word
+    Value value;
+  };
+  std::vector<Sum> sums(blocks + 1, Sum{identity});
   parallel_for(runtime, std::views::iota(std::size_t{0}, blocks), [&](std::size_t block) {
-    for (auto k = place(block); k < place(block + 1); ++k)
-      sums[block + 1] = std::invoke(combine, std::move(sums[block + 1]), begin[k]);
+    Value sum = identity;
+    for (auto k = place(block); k < place(block + 1); ++k) sum = std::invoke(combine, std::move(sum), begin[k]);
+    sums[block + 1].value = std::move(sum);
   });
   for (std::size_t block = 1; block <= blocks; ++block)
-    sums[block] = std::invoke(combine, sums[block - 1], sums[block]);
+    sums[block].value = std::invoke(combine, sums[block - 1].value, std::move(sums[block].value));
   parallel_for(runtime, std::views::iota(std::size_t{0}, blocks), [&](std::size_t block) {
-    Value sum = sums[block];
+    Value sum = sums[block].value;
     for (auto k = place(block); k < place(block + 1); ++k)
       out[k] = sum = std::invoke(combine, std::move(sum), begin[k]);
   });
@@ -192,13 +202,16 @@ void sort_by_forks(Iterator begin, Iterator end, const Less& less, int depth) {
 
 }  // namespace detail
 
-/// Sorts a range in place; equal elements may change their order.
+/// Sorts a range in place; equal elements may change their order. `less` is a strict weak order.
 /// \throws as parallel_for; what `less` throws leaves the elements in any order, as does what a move throws
 template <std::ranges::random_access_range Range, typename Less = std::less<>>
+  requires std::ranges::sized_range<Range>
 void parallel_sort(Runtime& runtime, Range&& range, const Less& less = {}) {
   fork_join(runtime, [&] {
     const auto number = static_cast<std::size_t>(std::ranges::size(range));
-    detail::sort_by_forks(std::ranges::begin(range), std::ranges::end(range), less,
+    const auto begin = std::ranges::begin(range);
+    const auto is_less = [&](const auto& a, const auto& b) { return std::invoke(less, a, b); };
+    detail::sort_by_forks(begin, begin + static_cast<std::ranges::range_difference_t<Range>>(number), is_less,
                           2 * static_cast<int>(std::bit_width(number)));
   });
 }

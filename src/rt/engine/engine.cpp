@@ -125,7 +125,9 @@ bool Engine::in_task() const noexcept {
 }
 
 void Engine::check_no_task() const {
-  if (here() == nullptr) return;
+  const Worker* worker = Worker::current();
+  while (worker != nullptr && &worker->engine() != this) worker = worker->below_;
+  if (worker == nullptr) return;
   throw UsageError(
       "a task cannot wait for the runtime that runs it: fork what it waits for (docs/rt/fork-join.md), or make what "
       "comes after its children a task of its own, which these fulfill (docs/rt/tutorial.md, Divide and conquer)");

@@ -22,6 +22,7 @@ constexpr std::size_t stack_kept = 128 << 10;
 }  // namespace
 
 void check_stack(std::uintptr_t address) {
+  thread_local std::uintptr_t begin = 0;
   if (stack_end == UINTPTR_MAX) {
     stack_end = 0;
     pthread_attr_t attributes;
@@ -31,35 +32,34 @@ void check_stack(std::uintptr_t address) {
     pthread_attr_getstack(&attributes, &lowest, &bytes);
     pthread_attr_getguardsize(&attributes, &guard);
     pthread_attr_destroy(&attributes);
-    const auto begin = reinterpret_cast<std::uintptr_t>(lowest);
-    if (address < begin || address - begin >= bytes) return;  // on a stack of the user's own
+    begin = reinterpret_cast<std::uintptr_t>(lowest);
     stack_end = begin + guard + std::min(stack_kept, bytes / 4);
   }
-  if (address < stack_end)
+  if (begin <= address && address < stack_end)  // else it is on a stack of the user's own
     throw UsageError(
         "forks are nested so deep that the stack of this thread is nearly used up: make it larger "
         "(RuntimeOptions::stack_bytes, or `ulimit -s` for the thread that waits), or fork less deep");
 }
 
 void Worker::share_branches() noexcept {
-  // Who sleeps has asked, too, and asks no more: until all are awake, each fork shares.
-  light_barrier();
-  branches_.share(engine_.asleep_.load(std::memory_order_relaxed) == 0);
+  branches_.share(static_cast<std::uint32_t>(victims_.size()) - 1);
   wake_a_thief();
 }
 
-bool Worker::unfork_slowly(Branch& branch) noexcept {
+bool Worker::unfork_slowly(Branch& branch, bool drops) noexcept {
   while (branches_.size() > branch.place_) {
-    if (Branch* const newest = branches_.pop()) {
-      if (newest == &branch) return true;
+    Branch* newest = branches_.pop();
+    if (newest == nullptr) {
+      newest = &branches_.newest();
+      await(*newest);
+      branches_.drop();
+    } else if (newest != &branch && !drops) {
       newest->run();
       newest->end_here();
-    } else {
-      await(branches_.newest());
-      branches_.drop();
     }
+    newest->place_ = Branch::nowhere;
   }
-  return branch.place_ == Branch::nowhere && !branch.ended();
+  return !branch.ended();
 }
 
 void Worker::run_stolen(Branch& branch, Worker& owner) noexcept {
@@ -71,6 +71,7 @@ void Worker::run_stolen(Branch& branch, Worker& owner) noexcept {
     branch.run();
     trace_->record("fork", begin, TraceLane::Clock::now());
   }
+  branches_.end_era();
   if (branch.end()) owner.wake();
 }
 
@@ -100,14 +101,15 @@ bool Worker::any_branches() noexcept {
 }
 
 /// The thief's deque holds nothing but parts of the branch, because it was empty when the thief took that: a thief has
-/// no work of its own, and neither has a worker that waits here. So what is stolen here ends before the branch does, and
-/// no stack grows deeper than that of the program without forks (leapfrogging: Wagner and Calder 1993).
+/// no work of its own, and neither has a worker that waits here. Where the thief has ended the branch since, its era has
+/// ended, too. So what is stolen here ends before the branch does, and no stack grows deeper than that of the program
+/// without forks (leapfrogging: Wagner and Calder 1993). It receives no messages meanwhile, whose functions are anybody's.
 void Worker::await(Branch& branch) noexcept {
   std::chrono::steady_clock::time_point sleep_at{};
   auto park_time = shortest_park;
   for (int spins = 1; !branch.ended(); ++spins) {
     if (Worker* const thief = branch.thief()) {
-      if (Branch* const part = thief->branches_.steal()) {
+      if (Branch* const part = thief->branches_.steal([&] { return branch.thief() == thief; })) {
         run_stolen(*part, *thief);
         spins = 0;
         sleep_at = {};
@@ -117,12 +119,11 @@ void Worker::await(Branch& branch) noexcept {
       thief->branches_.request();
     }
     if (spins % spins_per_clock == 0) {
-      poll();
       if (stealable_.can_share()) share();  // ready tasks wait here meanwhile
       const auto now = std::chrono::steady_clock::now();
       if (sleep_at == std::chrono::steady_clock::time_point{}) sleep_at = end_of_spin(now, engine_.options().spin);
       if (now >= sleep_at) {
-        sleeper_.sleep_unless([&] { return has_messages() || !branch.await(); }, park_time);
+        sleeper_.sleep_unless([&] { return !branch.await(); }, park_time);
         park_time = std::min(2 * park_time, longest_park);
       }
     }

@@ -18,6 +18,7 @@ namespace taskgrain::rt::detail {
 class CurrentWorkerScope {
  public:
   CurrentWorkerScope(Worker*& current, Worker* worker) : current_(current), before_(std::exchange(current, worker)) {
+    if (worker != nullptr) worker->below_ = before_;
     show();
   }
   ~CurrentWorkerScope() {

@@ -6,10 +6,12 @@
 /// Branches at places tail, …, split − 1 are stealable, those at split, …, head − 1 are the owner's alone:
 ///   0 ≤ tail ≤ split ≤ head ≤ capacity; what lies below tail was stolen
 /// To push and to pop takes the owner no atomic operation on shared memory: it moves the split only when a thief has
-/// asked for that, or when it has nothing left beyond it. Tail and split are one word, which both sides change by one
-/// atomic operation. While tail < split both may; while tail = split the owner alone, as a thief's compare-and-swap
+/// asked for that, or when it has nothing left beyond it. Tail, split and an era are one word, which both sides change by
+/// one atomic operation. While tail < split both may; while tail = split the owner alone, as a thief's compare-and-swap
 /// expects tail < split. A thief reads a branch after it has taken it, and the owner does not use the place again before
 /// that branch has ended; so it does no harm if the word has had the same value before (ABA).
+///
+/// An era ends when its owner has run a branch that it had stolen: what is stealable in one era is part of one branch.
 
 #include <atomic>
 #include <cstddef>
@@ -61,7 +63,8 @@ class Branch {
   }
 
   static constexpr std::uint32_t nowhere = UINT32_MAX - 1;  // nothing has this size, or one less
-  std::uint32_t place_ = nowhere;  ///< in the deque of its owner; written by it before others can see the branch
+  /// In the deque of its owner, while it is there; written by it, and not while others can see the branch.
+  std::uint32_t place_ = nowhere;
 
  private:
   static constexpr std::uintptr_t ended_word = 1, awaited = 2;
@@ -73,7 +76,7 @@ class Branch {
 
 class alignas(apart) SplitDeque {
  public:
-  static constexpr std::uint32_t capacity = 1 << 16;
+  static constexpr std::uint32_t capacity = 1 << 15;
 
   // -- by the owner
 
@@ -85,20 +88,22 @@ class alignas(apart) SplitDeque {
     branches_[head_++] = &branch;
     return true;
   }
-  /// The newest branch; null where it was stolen. \pre size() > 0
+  /// Takes the newest branch out; null where it was stolen. \pre size() > 0
   Branch* pop() noexcept {
     if (head_ == split_ && !take_back()) [[unlikely]]
       return nullptr;
     return branches_[--head_];
   }
   std::uint32_t size() const noexcept { return head_; }
-  /// Whether a thief has asked, and there is something for it.
-  bool must_share() const noexcept { return requested() && head_ > split_; }
-  bool requested() const noexcept { return requested_.load(std::memory_order_relaxed); }
+  /// Whether thieves have asked, and there is something for them.
+  bool must_share() const noexcept { return wanted() && head_ > split_; }
+  /// Whether thieves have asked, and not as many have been answered as there may be.
+  bool wanted() const noexcept { return requested() || answers_ > 0; }
   /// Lets others steal half of what they cannot yet.
-  /// \param answered  whether all who asked have got something by that
-  void share(bool answered) noexcept {
-    if (answered) requested_.store(false, std::memory_order_relaxed);
+  /// \param more_answers  how often it will do so again without being asked: all who have asked look at one flag
+  void share(std::uint32_t more_answers) noexcept {
+    answers_ = requested() ? more_answers : answers_ > 0 ? answers_ - 1 : 0;
+    requested_.store(false, std::memory_order_relaxed);
     const std::uint32_t more = (head_ - split_ + 1) / 2;
     split_ += more;
     range_.fetch_add(more, std::memory_order_release);
@@ -108,8 +113,11 @@ class alignas(apart) SplitDeque {
   /// Forgets the newest. \pre it was stolen, and has ended
   void drop() noexcept {
     split_ = --head_;
-    range_.store(std::uint64_t{head_} << tail_at | head_, std::memory_order_relaxed);
+    range_.store((range_.load(std::memory_order_relaxed) & ~std::uint64_t{UINT32_MAX}) | head_ << tail_at | head_,
+                 std::memory_order_relaxed);
   }
+  /// It has run a branch of another, and is about to say so. \pre tail = split
+  void end_era() noexcept { range_.fetch_add(std::uint64_t{1} << era_at, std::memory_order_release); }
 
   // -- by thieves
 
@@ -118,13 +126,18 @@ class alignas(apart) SplitDeque {
     return tail(range) != split(range);
   }
   /// Takes the oldest; null if there is none, or somebody was quicker.
-  Branch* steal() noexcept {
-    std::uint64_t range = range_.load(std::memory_order_relaxed);
-    if (tail(range) == split(range) ||
+  /// \param may  asked after a look at the range: whether it may take a branch of that era
+  template <typename May>
+  Branch* steal(const May& may) noexcept {
+    std::uint64_t range = range_.load(std::memory_order_acquire);
+    if (tail(range) == split(range) || !may() ||
         !range_.compare_exchange_strong(range, range + (std::uint64_t{1} << tail_at), std::memory_order_acquire,
                                         std::memory_order_relaxed))
       return nullptr;
     return branches_[tail(range)];
+  }
+  Branch* steal() noexcept {
+    return steal([] { return true; });
   }
   /// Asks for something to steal. The owner's answer to another thief may overwrite it, so repeat it.
   void request() noexcept {
@@ -132,9 +145,13 @@ class alignas(apart) SplitDeque {
   }
 
  private:
-  static constexpr int tail_at = 32;
-  static std::uint32_t tail(std::uint64_t range) noexcept { return static_cast<std::uint32_t>(range >> tail_at); }
-  static std::uint32_t split(std::uint64_t range) noexcept { return static_cast<std::uint32_t>(range); }
+  // The word: split in 16 bits, tail in 16, the era in 32.
+  static constexpr int tail_at = 16, era_at = 32;
+  static_assert(capacity < 1 << tail_at);
+  static std::uint32_t tail(std::uint64_t range) noexcept { return static_cast<std::uint16_t>(range >> tail_at); }
+  static std::uint32_t split(std::uint64_t range) noexcept { return static_cast<std::uint16_t>(range); }
+
+  bool requested() const noexcept { return requested_.load(std::memory_order_relaxed); }
 
   [[gnu::noinline]] bool make_room() noexcept {
     if (room_ != 0) return false;
@@ -145,10 +162,9 @@ class alignas(apart) SplitDeque {
   /// Takes back half of what is stealable. \returns false if there is nothing
   [[gnu::noinline]] bool take_back() noexcept {
     for (std::uint64_t range = range_.load(std::memory_order_relaxed); tail(range) != split_;) {
-      const std::uint32_t kept = (split_ - tail(range)) / 2;
-      const std::uint64_t less = std::uint64_t{tail(range)} << tail_at | (tail(range) + kept);
-      if (!range_.compare_exchange_weak(range, less, std::memory_order_relaxed)) continue;
-      split_ = tail(less) + kept;
+      const std::uint32_t kept = (split_ - tail(range)) / 2, back = split_ - tail(range) - kept;
+      if (!range_.compare_exchange_weak(range, range - back, std::memory_order_relaxed)) continue;
+      split_ -= back;
       return true;
     }
     return false;
@@ -157,6 +173,7 @@ class alignas(apart) SplitDeque {
   // By the owner; thieves read the pointer, once something is shared.
   std::unique_ptr<Branch*[]> branches_;
   std::uint32_t head_ = 0, split_ = 0, room_ = 0;
+  std::uint32_t answers_ = 0;                           // how often it shares without being asked
   alignas(apart) std::atomic<std::uint64_t> range_{0};  // by the owner and thieves, as above
   std::atomic<bool> requested_{false};                  // true by thieves, false by the owner
 };

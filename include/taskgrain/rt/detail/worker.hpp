@@ -96,16 +96,20 @@ class alignas(apart) Worker {
     if (branches_.push(branch) && branches_.must_share()) [[unlikely]]
       share_branches();
   }
-  /// Takes a branch back, and all that were forked after it. \returns whether it is still to run; else it has ended
+  /// Takes a branch back, and runs those that were forked after it. \returns whether it is still to run; else it has
+  /// ended
   bool unfork(Branch& branch) noexcept {
     if (branches_.size() != branch.place_ + 1 || branches_.pop() == nullptr) [[unlikely]]
-      return unfork_slowly(branch);
+      return unfork_slowly(branch, false);
+    branch.place_ = Branch::nowhere;
     if (branches_.must_share()) [[unlikely]]
       share_branches();
     return true;
   }
-  /// Whether another worker has asked for branches.
-  bool wanted() const noexcept { return branches_.requested(); }
+  /// Sees that the branch does not run any more. Those after it are run by their own `unfork`.
+  void drop(Branch& branch) noexcept { unfork_slowly(branch, true); }
+  /// Whether other workers have asked for branches.
+  bool wanted() const noexcept { return branches_.wanted(); }
   /// The trace into which tasks are recorded; null without a trace.
   TraceLane* trace() const noexcept { return trace_; }
 
@@ -118,6 +122,7 @@ class alignas(apart) Worker {
 
  private:
   friend class Engine;
+  friend class CurrentWorkerScope;
 
   /// Runs tasks until `until()`, which it checks when it has nothing left to do.
   /// \tparam often  it checks between tasks and while parked, too, because no thread signals that `until` has become
@@ -187,7 +192,7 @@ class alignas(apart) Worker {
 
   // Forks (engine/fork_join.cpp).
   void share_branches() noexcept;
-  bool unfork_slowly(Branch& branch) noexcept;
+  bool unfork_slowly(Branch& branch, bool drops) noexcept;
   void run_stolen(Branch& branch, Worker& owner) noexcept;
   /// Takes a branch of another worker and runs it. Asks those that have none.
   bool steal_branch() noexcept;
@@ -214,6 +219,7 @@ class alignas(apart) Worker {
   std::vector<Overflow> overflow_;   // messages for which a mailbox had no room, by receiver
   std::int64_t spins_before_steal_;  // pauses without a task before it steals
   const Mailbox::Owner closed_;  // a mailbox without room, so that the first message to a worker takes the slow path
+  Worker* below_ = nullptr;      // of another runtime: what its thread was before; null where that was none
   TraceLane* trace_ = nullptr;
   std::vector<Worker*> victims_;  // nearest first
   std::size_t next_victim_ = 0, next_branches_ = 0;

@@ -4,6 +4,7 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -66,6 +67,11 @@ std::uint64_t nest(std::uint64_t seed, int depth) {
   for (std::uint64_t k = 0; k < number; ++k) {
     if (dice.below(50) == 0) throw std::runtime_error("between " + std::to_string(seed));
     sum = mixed(sum + forked[backwards ? number - 1 - k : k]->join());
+    if (dice.below(3) == 0) {  // and forks between two joins
+      Forked one(child(10 + k)), two(child(20 + k));
+      sum = mixed(sum + one.join());
+      sum = mixed(sum + two.join());
+    }
   }
   return sum;
 }
@@ -138,6 +144,80 @@ TEST(ForkJoin, WhatIsLeftByAnExceptionIsDroppedOrWaitedFor) {
   }
 }
 
+TEST(ForkJoin, WhatAContainerOfForksDropsDoesNotRun) {
+  Runtime runtime({.workers = 1});
+  int calls = 0;
+  const auto call = [&] { ++calls; };
+  fork_join(runtime, [&] {
+    {
+      std::deque<Fork<decltype(call)>> forks;  // it destroys the oldest first
+      for (int k = 0; k < 5; ++k) forks.emplace_back(call);
+    }
+    std::optional<Fork<decltype(call)>> older;
+    older.emplace(call);
+    Fork newer(call);
+    older.reset();
+    newer.join();
+  });
+  EXPECT_EQ(calls, 1);
+}
+
+TEST(ForkJoin, AllWhoAskGetSomethingFromForksThatComeTogether) {
+  Runtime runtime({.workers = 4, .spin = std::chrono::seconds(1)});
+  std::atomic<int> together{0};
+  const auto meet = [&] {  // only four workers can
+    ++together;
+    for (int k = 0; k < 10000 && together < 4; ++k) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return together.load();
+  };
+  const int met = fork_join(runtime, [&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    Fork one(meet), two(meet), three(meet);
+    const int here = meet();
+    return std::min({three.join(), two.join(), one.join(), here});
+  });
+  EXPECT_EQ(met, 4);
+}
+
+TEST(ForkJoin, MessagesWaitWhileAJoinDoes) {
+  Runtime runtime({.workers = 2});
+  Taskflow<int> flow(runtime, "flow");
+  std::atomic<int> asked{0};
+  flow.indegree([&](int) {
+    Fork beside([] { std::this_thread::sleep_for(std::chrono::microseconds(200)); });
+    ++asked;
+    beside.join();
+    return 1;
+  });
+  flow.worker([](int) { return 0; }).run([](int) {});
+  std::thread outside([&] {
+    const auto hold = runtime.hold();
+    for (int k = 0; k < 50; ++k) {
+      flow.fulfill(k);
+      std::this_thread::sleep_for(std::chrono::microseconds(100));
+    }
+  });
+  outside.join();
+  flow.wait();
+  EXPECT_EQ(asked.load(), 50);
+}
+
+TEST(ForkJoin, ATaskOfAnotherRuntimeInATaskOfThisOneCannotComeBack) {
+  Runtime outer({.workers = 2}), inner({.workers = 2});
+  for (const bool forked : {false, true})
+    fork_join(outer, [&] {
+      const auto there_and_back = [&] {
+        fork_join(inner, [&] {
+          EXPECT_THAT([&] { fork_join(outer, [] {}); }, ThrowsMessage<UsageError>(HasSubstr("cannot wait")));
+        });
+      };
+      if (!forked) return there_and_back();
+      Fork one(there_and_back);
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+      one.join();
+    });
+}
+
 TEST(ForkJoin, MisuseIsAnError) {
   const auto outside = [] { Fork lost([] {}); };
   EXPECT_THAT(outside, ThrowsMessage<UsageError>(HasSubstr("needs a worker")));
@@ -163,7 +243,8 @@ int deep(int depth) {
 TEST(ForkJoin, NestsThatAreTooDeepForTheStackAreAnError) {
   Runtime runtime({.workers = 2, .stack_bytes = 1 << 20});
   runtime.on_each_worker([](int worker) {
-    if (worker == 1) EXPECT_THAT([] { deep(1 << 30); }, ThrowsMessage<UsageError>(HasSubstr("stack_bytes")));
+    if (worker != 1) return;
+    EXPECT_THAT([] { deep(1 << 30); }, ThrowsMessage<UsageError>(HasSubstr("stack_bytes")));
   });
   EXPECT_EQ(fork_join(runtime, [] { return fib(10); }), 55);
 }

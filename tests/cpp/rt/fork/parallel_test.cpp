@@ -93,6 +93,11 @@ TEST(Parallel, PrefixSums) {
     EXPECT_EQ(found, expected);
     parallel_scan(runtime, values, values.begin(), std::int64_t{0});
     EXPECT_EQ(values, expected) << "in place";
+    std::vector<char> any(size);
+    if (size > 2) any[size / 2] = 1;
+    std::vector<char> seen(size);
+    parallel_scan(runtime, any, seen.begin(), false, std::logical_or<bool>());
+    EXPECT_EQ(std::ranges::count(seen, 1), size > 2 ? static_cast<std::ptrdiff_t>(size - size / 2) : 0);
   }
 }
 
@@ -141,6 +146,9 @@ TEST(Parallel, WhatABodyThrowsEndsTheLoop) {
     EXPECT_THAT(loop, ThrowsMessage<std::runtime_error>("body 4321"));
     EXPECT_EQ(parallel_reduce(runtime, std::views::iota(0, 100), 0, std::plus<>()), 4950) << "it goes on";
   }
+  std::atomic<int> visits{0};
+  parallel_for(runtime, std::views::iota(0, 10), [&](int) { ++visits; }, {.least = SIZE_MAX});
+  EXPECT_EQ(visits.load(), 10);
   EXPECT_THAT([&] { parallel_for(runtime, std::views::iota(0, 9), [](int) {}, {.least = 0}); },
               ThrowsMessage<UsageError>(HasSubstr("grain.least is 0")));
 }

@@ -34,7 +34,7 @@ TEST(SplitDeque, SharesTheOlderHalfWhenAsked) {
   EXPECT_FALSE(deque.must_share());
   deque.request();
   ASSERT_TRUE(deque.must_share());
-  deque.share(true);
+  deque.share(0);
   EXPECT_FALSE(deque.must_share());
   EXPECT_EQ(stolen(deque), (std::vector<Branch*>{&branches[0], &branches[1], &branches[2]}));
   EXPECT_EQ(deque.pop(), &branches[4]);
@@ -49,8 +49,8 @@ TEST(SplitDeque, TakesBackWhatNobodyStole) {
   SplitDeque deque;
   std::deque<Counted> branches(8);
   for (Counted& one : branches) ASSERT_TRUE(deque.push(one));
-  deque.share(true);
-  deque.share(true);
+  deque.share(0);
+  deque.share(0);
   EXPECT_EQ(deque.steal(), &branches[0]);
   for (std::size_t k = 8; k-- > 1;) EXPECT_EQ(deque.pop(), &branches[k]);
   EXPECT_EQ(deque.pop(), nullptr);
@@ -91,7 +91,7 @@ TEST(SplitDeque, EachBranchIsTakenOnceInARace) {
       }
     });
   Dice dice(99);
-  const Race race(20000);
+  const Race race(100000);
   std::int64_t stolen = 0, taken = 0;
   for (std::int64_t round = 0; race.has(round); ++round) {
     const std::size_t number = 1 + dice.below(12);
@@ -119,7 +119,7 @@ TEST(SplitDeque, EachBranchIsTakenOnceInARace) {
         if (pushed > 0) take_newest();
         if (pushed < made) made = number;  // what was taken is not pushed again
       }
-      if (deque.must_share()) deque.share(dice.below(2) == 0);
+      if (deque.must_share()) deque.share(static_cast<std::uint32_t>(dice.below(3)));
       dice.tarry(64);
     }
     ASSERT_EQ(deque.size(), 0U);
