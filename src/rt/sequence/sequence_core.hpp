@@ -21,7 +21,7 @@
 #include "sequence/dependences.hpp"
 #include "sequence/registry.hpp"
 #include "sequence/repeats.hpp"
-#include "sequence/window.hpp"
+#include "sequence/window_task.hpp"
 #include "taskgrain/rt/sequence.hpp"
 #include "taskgrain/rt/taskflow.hpp"
 

@@ -1,7 +1,6 @@
 #pragma once
 
-/// The tasks of a sequence that were given and have not ended: a ring, in which each task has the place of the task
-/// that was given so many tasks before.
+/// A task of a sequence that was given and has not ended.
 
 #include <atomic>
 #include <cstddef>
