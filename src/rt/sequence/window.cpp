@@ -1,0 +1,244 @@
+#include "sequence/window.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+#include "taskgrain/rt/detail/engine.hpp"
+#include "taskgrain/rt/detail/surely.hpp"
+
+namespace taskgrain::rt::detail {
+
+namespace {
+
+std::size_t checked_window(std::size_t window) {
+  if (!std::has_single_bit(window)) throw_usage({"window is ", std::to_string(window), ", allowed are powers of two"});
+  return window;
+}
+
+}  // namespace
+
+Window::Window(Runtime& runtime, const std::string& name, std::size_t size, const DataRegistry& registry,
+               WindowOwner& owner)
+    : runtime_(runtime), engine_(engine_of(runtime)), owner_(owner), tasks_(checked_window(size)), mask_(size - 1),
+      dependences_(registry), pools_(static_cast<std::size_t>(runtime.workers())), flow_(runtime, Tasks{this}, name) {}
+
+// -- a task is given
+
+WindowTask& Window::begin(int worker, TaskOptions&& options, const EventType* event) {
+  WindowTask& node = task_of(submitted_ + 1);
+  if (!node.ended()) wait_for_room();
+  node.worker = worker;
+  node.priority = options.priority;
+  node.name = std::move(options.name);
+  node.locked = 0;
+  node.attempt = 0;
+  node.launches = node.over = false;
+  node.event = event;
+  node.locks.clear();
+  return node;
+}
+
+void Window::end(WindowTask& node, std::span<const Access> accesses) {
+  node.number = ++submitted_;
+  before_.clear();
+  try {
+    for (const Access& access : accesses)
+      if (access.mode == Mode::commutative) node.locks.push_back(&locks_[access.index]);
+    if (node.locks.size() > 1) std::ranges::sort(node.locks);  // all take them in one order, so none waits in a circle
+    dependences_.find(
+        accesses, [this](std::uint64_t number) { return has_ended(number); },
+        [&](std::uint64_t number) {
+          WindowTask& before = task_of(number);
+          if (before.number != number || before.seen == submitted_ || before.ended()) return;
+          before.seen = submitted_;
+          before_.push_back(&before);
+        });
+    node.expect(before_.size());
+    dependences_.enter(submitted_, accesses);
+    if (node.give(before_)) ready(node);  // or all before it have ended, so that it orders nothing
+  } catch (...) {                         // no memory: it was not given
+    node.drop();
+    throw;
+  }
+}
+
+bool Window::uses(std::uint32_t index) noexcept {
+  bool used = false;
+  dependences_.each_own(index, [&](std::uint64_t number) { used = used || !has_ended(number); });
+  return used;
+}
+
+// -- it runs
+
+void Window::run(WindowTask& node) {
+  if (failed()) return;
+  if (node.over) {
+    if (const std::exception_ptr failure = std::exchange(node.failure, nullptr)) std::rethrow_exception(failure);
+  } else {
+    if (!node.locks.empty() && !lock(node)) return;
+    if (node.event != nullptr) return issue(node);
+    const bool launches = node.launches;
+    node.function(Turn{0, this_worker(), 0});
+    if (launches) return;
+  }
+  if (!node.locks.empty()) unlock(node);
+  node.end([this](WindowTask& next) { ready(next); });
+  if (waits_.load(std::memory_order_relaxed)) runtime_.notify();  // seen too late, it costs some milliseconds
+}
+
+/// \returns whether the task has all its locks; if not, who unlocks the next will queue it again
+bool Window::lock(WindowTask& node) {
+  while (node.locked < node.locks.size()) {
+    if (!node.locks[node.locked]->lock(node)) return false;
+    ++node.locked;
+  }
+  return true;
+}
+
+void Window::unlock(WindowTask& node) {
+  for (CommuteLock* const lock : node.locks)
+    if (WindowTask* const next = lock->unlock()) {
+      ++next->locked;
+      ++next->attempt;
+      ready(*next);
+    }
+}
+
+/// Starts an asynchronous task. It ends when its operation has, and the start has returned.
+void Window::issue(WindowTask& node) {
+  const int worker = this_worker();
+  auto& pool = pools_[static_cast<std::size_t>(worker)];
+  if (!pool) pool.reset(new InFlightPool);
+  InFlightOperation* const operation = pool->take();
+  node.left.store(2, std::memory_order_relaxed);
+  add_launch();
+  const std::shared_ptr<AsyncOwner> own(std::shared_ptr<void>(), this);  // it waits for all operations
+  const auto place = static_cast<std::uint32_t>(node.number & mask_);
+  const Done done = operation->begin(runtime_, own, place, place, static_cast<std::int64_t>(node.number));
+  try {
+    StoredEvent event;
+    event.emplace(*node.event, [&](void* made) { node.function(StartTurn{{0, worker, 0}, nullptr, 0, done, made}); });
+  } catch (...) {
+    failed_.store(true, std::memory_order_release);
+    done();  // if the device has a copy, its call does nothing
+    started_or_done(node);
+    throw;
+  }
+  started_or_done(node);
+}
+
+void Window::device_done(std::uint32_t place, std::int64_t) { started_or_done(tasks_[place]); }
+
+/// The device has dropped an operation.
+void Window::fail(std::uint32_t place, std::int64_t) noexcept { tasks_[place].failure = std::current_exception(); }
+
+void Window::started_or_done(WindowTask& node) {
+  if (node.left.fetch_sub(1, std::memory_order_acq_rel) == 1) end_launch(node);
+}
+
+void Window::end_launch(WindowTask& node) {
+  Runtime& runtime = runtime_;
+  queue_end(node);
+  launched_.fetch_sub(1, std::memory_order_release);  // from here on, the sequence may be gone
+  runtime.notify();
+}
+
+void Window::queue_end(WindowTask& node) {
+  node.over = true;
+  surely([&] {
+    ++node.attempt;  // a key of its own each time
+    ready(node);
+  });
+}
+
+// -- waits
+
+void Window::wait_until(const std::function<bool()>& done) {
+  const auto over = [&] { return failed_.load(std::memory_order_acquire) || done(); };
+  try {
+    while (!over()) {
+      waits_.store(true, std::memory_order_relaxed);
+      runtime_.work_until(over);
+      waits_.store(false, std::memory_order_relaxed);
+    }
+  } catch (...) {  // what others have failed with
+    waits_.store(false, std::memory_order_relaxed);
+    if (failed_.load()) drop_all_and_throw();
+    throw;
+  }
+  if (failed_.load(std::memory_order_acquire) || !done()) wait_for_flow();
+}
+
+void Window::wait_for_room() {
+  // A quarter of the places at a time: each wait takes a while to begin and to end.
+  const WindowTask &next = task_of(submitted_ + 1), &later = task_of(submitted_ + 1 + size() / 4);
+  wait_until([&] { return next.ended() && later.ended(); });
+}
+
+void Window::wait_for_tasks() {
+  wait_until([this] { return all_ended(); });
+}
+
+void Window::wait_for(std::uint32_t index) {
+  wait_until([&] {
+    bool all = true;
+    dependences_.each_last(index, [&](std::uint64_t number) { all = all && has_ended(number); });
+    return all;
+  });
+}
+
+bool Window::all_ended() noexcept {
+  while (oldest_ <= submitted_ && has_ended(oldest_)) ++oldest_;
+  return oldest_ > submitted_;
+}
+
+void Window::close() noexcept {
+  engine_.quietly([this] { runtime_.work_until([this] { return failed_.load() || all_ended(); }); });
+  stop_graphs();
+}
+
+// -- failures
+
+void Window::wait_for_flow() {
+  std::exception_ptr thrown;
+  try {
+    flow_.wait();
+  } catch (const UsageError&) {  // may not wait here: nothing has changed
+    throw;
+  } catch (...) {
+    thrown = std::current_exception();
+  }
+  if (thrown || failed_.load()) {  // where only the latter, a wait of the runtime has thrown it
+    failed_.store(true);           // or a wait was given up: what is queued is dropped all the same
+    stop_graphs();
+    try {
+      flow_.wait();  // for what these have queued, which `run` drops
+    } catch (...) {
+      if (!thrown) thrown = std::current_exception();  // a launch failed after the first wait
+    }
+    for (WindowTask& node : tasks_) node.drop();
+    for (auto& [index, lock] : locks_) lock.clear();
+    dependences_.clear();
+    ++drops_;
+    owner_.forget();
+    failed_.store(false);
+  }
+  if (thrown) std::rethrow_exception(thrown);
+}
+
+void Window::drop_all_and_throw() {
+  const std::exception_ptr why = std::current_exception();
+  failed_.store(true);
+  engine_.quietly([this] { wait_for_flow(); });
+  std::rethrow_exception(why);
+}
+
+void Window::stop_graphs() noexcept {
+  const auto none = [this] { return launched_.load(std::memory_order_acquire) == 0; };
+  if (none()) return;
+  owner_.stop_graphs();
+  while (!none()) engine_.quietly([&] { runtime_.work_until(none); });  // it throws what others have failed with
+}
+
+}  // namespace taskgrain::rt::detail
