@@ -16,7 +16,7 @@
 namespace taskgrain::rt {
 
 namespace detail {
-class SequenceCore;
+class Window;
 }
 
 /// Tasks with keys of type K: an integer, a tuple of integers, or anything that std::hash and == know. These, a move of
@@ -160,7 +160,7 @@ class Taskflow final {
   void cancel() noexcept { engine_.cancel(*handler_); }
 
  private:
-  friend class detail::SequenceCore;
+  friend class detail::Window;
 
   template <typename F>
   Taskflow& set(F& function, F value) {

@@ -79,7 +79,7 @@ void Sequence::trace(std::uint64_t id, const std::function<void()>& body, const 
   core_->trace(id, body, name);
 }
 
-const Sequence::TraceStatistics& Sequence::statistics() const noexcept { return core_->statistics; }
+const Sequence::TraceStatistics& Sequence::statistics() const noexcept { return core_->statistics(); }
 
 void Sequence::wait() { core_->wait(); }
 
