@@ -40,7 +40,7 @@ class Worker;
 /// The transport that the options or the environment choose: auto, shared, mpi or alone. \throws UsageError
 std::string chosen_transport(const CommunicatorOptions& options);
 
-class Messenger final : public Messages, private Transport::Receiver {
+class Messenger final : public Messages, public ProgressEngine, private Transport::Receiver {
  public:
   /// \param transport  null: this process is alone
   /// \param kept       destroyed after the transport, which needs it
@@ -77,6 +77,7 @@ class Messenger final : public Messages, private Transport::Receiver {
   void start_persistent() noexcept override { transport_->start_persistent(); }
 
   // -- ProgressEngine
+  ProgressEngine& progress_engine() noexcept override { return *this; }
   bool anything() const noexcept override;
   bool only_polls_show() const noexcept override { return transport_ != nullptr && transport_->doorbell() == nullptr; }
   void poll() noexcept override;

@@ -69,7 +69,7 @@ std::atomic<std::uint64_t> engines_made{0};
 Engine::Engine(RuntimeOptions options)
     : number_(engines_made.fetch_add(1)), made_in_(around_here()), options_(complete(std::move(options))),
       threads_(options_.cores.size()), completion_(options_.cores.size()),
-      progress_(options_.communicator == nullptr ? nullptr : &options_.communicator->messages()) {
+      progress_(options_.communicator == nullptr ? nullptr : &options_.communicator->messages().progress_engine()) {
   register_barriers();
   count_forks();
   const std::size_t number = options_.cores.size();

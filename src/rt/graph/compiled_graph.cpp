@@ -49,7 +49,7 @@ std::shared_ptr<detail::GraphActors> compile_with_ranks(Runtime& runtime, TaskGr
   } catch (const detail::AgreedError& error) {
     throw UsageError(error.what());
   } catch (const std::exception& error) {
-    ranks->messages().fail(detail::message_of(error));
+    ranks->messages().progress_engine().fail(detail::message_of(error));
     throw;
   }
 }

@@ -34,8 +34,8 @@ std::span<const std::byte> GraphActors::received(TaskGraph::Node node, const Tur
 }
 
 CompiledGraph::Launch GraphActors::launch(CompiledGraph::LaunchOptions options) {
-  if (across_ranks_ && runtime_.options().communicator->messages().failed())
-    runtime_.options().communicator->messages().raise();
+  if (across_ranks_ && runtime_.options().communicator->messages().progress_engine().failed())
+    runtime_.options().communicator->messages().progress_engine().raise();
   if (cancelled_.load())
     throw UsageError(outline_.names.graph() +
                      " was cancelled, and a graph across ranks is launched no more after that");
@@ -162,7 +162,7 @@ void GraphActors::satisfy_if_running(std::uint64_t number, std::size_t k) {
 /// A precondition has failed, so this rank will not send what other ranks wait for: fails all ranks.
 void GraphActors::notify_ranks(const std::exception_ptr& why) noexcept {
   if (!across_ranks_) return;
-  Messages& ranks = runtime_.options().communicator->messages();
+  ProgressEngine& ranks = runtime_.options().communicator->messages().progress_engine();
   constexpr const char* what = "an event that a launch waits for has failed";
   try {
     try {

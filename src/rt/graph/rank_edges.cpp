@@ -89,10 +89,11 @@ void LaunchAgreement::compare(int rank) {
     const auto their = theirs.extract(number);
     if (their.empty()) return;
     if (their.mapped() != own_[k])
-      ranks_.fail(("a launch ends after " + std::to_string(own_[k]) + " iterations of this graph on rank " +
-                   std::to_string(ranks_.rank()) + ", and after " + std::to_string(their.mapped()) + " on rank " +
-                   std::to_string(rank) + "; all ranks launch equally often, each time with the same iterations")
-                      .c_str());
+      ranks_.fail_for(ranks_.rank(), "a launch ends after " + std::to_string(own_[k]) +
+                                         " iterations of this graph on rank " + std::to_string(ranks_.rank()) +
+                                         ", and after " + std::to_string(their.mapped()) + " on rank " +
+                                         std::to_string(rank) +
+                                         "; all ranks launch equally often, each time with the same iterations");
   }
 }
 
@@ -145,10 +146,9 @@ void EdgeEndpoint::receive(int from, Reader& message) {
 }
 
 void EdgeEndpoint::fail_after_end(int rank, std::uint32_t launch) {
-  ranks_.fail((graph_ + ": launch " + std::to_string(launch + 1) + " of rank " + std::to_string(rank) +
-               " has come, and this rank has ended the graph after " + std::to_string(launches_) +
-               "; all ranks launch equally often")
-                  .c_str());
+  ranks_.fail_for(ranks_.rank(), graph_ + ": launch " + std::to_string(launch + 1) + " of rank " +
+                                     std::to_string(rank) + " has come, and this rank has ended the graph after " +
+                                     std::to_string(launches_) + "; all ranks launch equally often");
 }
 
 void EdgeEndpoint::close(std::uint32_t launches) {

@@ -1,6 +1,6 @@
 #pragma once
 
-/// Messages: the interface behind a Communicator. It sends active messages, and the engine polls it (ProgressEngine).
+/// Messages: the interface behind a Communicator. It sends active messages; the engine polls its ProgressEngine.
 
 #include <atomic>
 #include <cstddef>
@@ -112,13 +112,14 @@ struct AgreedError : UsageError {
   using UsageError::UsageError;
 };
 
-class Messages : public ProgressEngine {
+class Messages {
  public:
   virtual ~Messages() = default;
 
   virtual int rank() const noexcept = 0;
   virtual int ranks() const noexcept = 0;
   virtual const char* transport_name() const noexcept = 0;
+  virtual ProgressEngine& progress_engine() noexcept = 0;
 
   /// By all ranks in the same order. \returns the kind, at an address that does not change
   virtual const MessageKind& add(MessageKind kind) = 0;

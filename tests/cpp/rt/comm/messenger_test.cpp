@@ -26,14 +26,14 @@ TEST(Messenger, TakesNothingFromItselfAfterAFailure) {
   const auto count = [&](Reader&) { ++calls; };
   const auto place = [&](Reader&, std::size_t) { return ++calls, to.data(); };
   const detail::MessageKind& kind = messenger.add({"large", "", {}, place, count, count});
-  messenger.open();
+  messenger.progress_engine().open();
   Writer head;
   kind.begin(head);
   messenger.send_large(0, kind, head, {static_cast<const std::byte*>(body), bytes});
-  messenger.fail("it fails");
-  messenger.settle();
+  messenger.progress_engine().fail("it fails");
+  messenger.progress_engine().settle();
   munmap(body, bytes);
-  messenger.poll();
+  messenger.progress_engine().poll();
   EXPECT_EQ(calls, 0);
 }
 

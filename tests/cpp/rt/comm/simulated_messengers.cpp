@@ -67,6 +67,7 @@ class World {
     int number = 0;
     std::unique_ptr<SimulatedCommunicator> comm;
     Messenger* messenger = nullptr;
+    ProgressEngine* progress = nullptr;  // of the messenger
     std::vector<std::variant<Small, Large>> kinds;
     State state = State::between;
     int at = 0;                   ///< step of the program
@@ -122,7 +123,7 @@ class World {
   void reusable(Rank& me, int k, Id id);
 
   // -- ranks
-  bool waits_now(const Rank& me) const { return me.begun > me.returned && !me.messenger->done(); }
+  bool waits_now(const Rank& me) const { return me.begun > me.returned && !me.progress->done(); }
   int epoch_of(const Rank& me) const { return waits_now(me) ? me.begun : ended_by(me) + 1; }
   int ended_by(const Rank& me) const { return me.begun - (waits_now(me) ? 1 : 0); }
   int& left_in(int epoch) { return left_[static_cast<std::size_t>(epoch)]; }
@@ -237,6 +238,7 @@ World::World(std::uint64_t seed, const SimulatedRunSize& size)
     if (chance(2)) options.queue_bytes = chance(2) ? 1 : 1 + dice_.below(2000);
     me.comm = std::make_unique<SimulatedCommunicator>(network_, r, options);
     me.messenger = &me.comm->messenger();
+    me.progress = &me.messenger->progress_engine();
     me.to_do = below(4);
     me.watches = chance(2) || (culprit_ >= 0 && r == (culprit_ + 1) % ranks);
     me.is_stuck = trouble_ == Trouble::stuck && (r == culprit_ || chance(3));
@@ -266,7 +268,7 @@ std::size_t World::some_size(bool large) {
 }
 
 void World::send(Rank& me, int budget) {
-  if (me.kinds.empty() || me.messenger->failed()) return;
+  if (me.kinds.empty() || me.progress->failed()) return;
   const int k = below(static_cast<int>(me.kinds.size()));
   const Id id = messages_.size();
   const bool large = kinds_[static_cast<std::size_t>(k)].large;
@@ -291,7 +293,7 @@ void World::send(Rank& me, int budget) {
 
 /// A function of a message is called on its receiver. \returns null if it should not be
 World::Message* World::comes(Rank& me, int k, Id id) {
-  if (me.messenger->failed()) return violated("a function runs after its rank has failed"), nullptr;
+  if (me.progress->failed()) return violated("a function runs after its rank has failed"), nullptr;
   if (me.comm == nullptr) return violated("a function runs when its rank has ended"), nullptr;
   if (id >= messages_.size()) return violated("a message comes that nobody has sent"), nullptr;
   Message& message = messages_[id];
@@ -308,9 +310,9 @@ World::Message* World::comes(Rank& me, int k, Id id) {
 void World::check_counts(Rank& me, const Message& message) {
   Rank& from = rank(message.from);
   ++from.received;
-  if (from.comm != nullptr && from.messenger->counts().queued < from.received)
+  if (from.comm != nullptr && from.progress->counts().queued < from.received)
     violated("a message comes before it was counted as queued");
-  if (me.messenger->counts().processed > me.handled) violated("a message is counted before its function has returned");
+  if (me.progress->counts().processed > me.handled) violated("a message is counted before its function has returned");
 }
 
 /// It does what its function does.
@@ -364,7 +366,7 @@ void World::process(Rank& me, int k, Id id) {
 }
 
 void World::reusable(Rank& me, int k, Id id) {
-  if (me.messenger->failed()) return violated("`reusable` runs after its rank has failed");
+  if (me.progress->failed()) return violated("`reusable` runs after its rank has failed");
   if (id >= messages_.size() || messages_[id].from != me.number || messages_[id].kind != k)
     return violated("another message is said to be reusable");
   Message& message = messages_[id];
@@ -395,17 +397,17 @@ void World::step(Rank& me) try {
     case State::waits:
       return wait(me);
     case State::stuck:
-      if (me.messenger->failed()) {
-        me.messenger->settle();
-        me.messenger->raise();
+      if (me.progress->failed()) {
+        me.progress->settle();
+        me.progress->raise();
       }
       return poll(me);
     case State::blocked:
       if (!me.failed && me.comm != nullptr && chance(4)) run_task(me);
       return go_on(me);
     case State::finished:
-      if (!me.waits_alone || me.messenger->failed()) return leave(me);
-      if (!me.messenger->alone()) return poll(me);
+      if (!me.waits_alone || me.progress->failed()) return leave(me);
+      if (!me.progress->alone()) return poll(me);
       for (const Rank& other : ranks_)
         if (other.number != me.number && other.comm != nullptr) violated("a rank is alone though others are there");
       return leave(me);
@@ -417,7 +419,7 @@ void World::step(Rank& me) try {
 }
 
 void World::poll(Rank& me) {
-  if (me.messenger->anything() && me.messenger->may_poll()) me.messenger->poll();
+  if (me.progress->anything() && me.progress->may_poll()) me.progress->poll();
   note_end(me);
 }
 
@@ -467,23 +469,23 @@ void World::begin_next(Rank& me) {
   if (!program_[static_cast<std::size_t>(me.at)]) return exchange(me);
   me.seen.reset();
   me.told.reset();
-  me.messenger->begin();
+  me.progress->begin();
   ++me.begun;
   me.state = State::waits;
   note_end(me);
 }
 
 void World::wait(Rank& me) {
-  if (me.messenger->failed()) {
-    me.messenger->settle();
-    me.messenger->raise();
+  if (me.progress->failed()) {
+    me.progress->settle();
+    me.progress->raise();
   }
-  if (me.messenger->done()) {
+  if (me.progress->done()) {
     note_end(me);
     const bool expected = trouble_ == Trouble::stuck && me.begun >= trouble_at_;
-    if (me.messenger->stuck() != expected) return violated("a rank is told wrongly whether tasks wait");
+    if (me.progress->stuck() != expected) return violated("a rank is told wrongly whether tasks wait");
     if (expected) {
-      if (me.is_stuck) me.messenger->fail("tasks wait for ever");
+      if (me.is_stuck) me.progress->fail("tasks wait for ever");
       me.state = State::stuck;
       return;
     }
@@ -492,7 +494,7 @@ void World::wait(Rank& me) {
     me.to_do = me.at < static_cast<int>(program_.size()) ? below(4) : 0;
     me.after = me.at < static_cast<int>(program_.size()) ? State::between : State::finished;
     return block(me, me.after, [this, &me] {
-      me.messenger->end();
+      me.progress->end();
       me.returned = me.begun;
       me.deaf = may_be_deaf_ && chance(2);
     });
@@ -511,10 +513,10 @@ void World::wait(Rank& me) {
 
 /// Worker 0 looks whether the rank is idle, as Engine::all_ranks_done does. Other things may happen in between.
 void World::look(Rank& me, bool at_once) {
-  Messenger& messenger = *me.messenger;
-  if (messenger.done() || messenger.failed()) return;
+  ProgressEngine& progress = *me.progress;
+  if (progress.done() || progress.failed()) return;
   if (!me.seen) {
-    const ProgressEngine::Counts before = messenger.counts();
+    const ProgressEngine::Counts before = progress.counts();
     if (remembers_ && me.told == before) return;
     me.seen = before;
     me.checked = false;
@@ -526,14 +528,14 @@ void World::look(Rank& me, bool at_once) {
       return;
     }
   } else {
-    if (!me.tasks.empty() || me.sender != nullptr || messenger.counts() != *me.seen) return me.seen.reset();
+    if (!me.tasks.empty() || me.sender != nullptr || progress.counts() != *me.seen) return me.seen.reset();
     me.checked = true;
     if (!at_once && chance(4)) me.held_up = below(24);
     if (!at_once) return;
   }
   me.told = me.seen;
   me.seen.reset();
-  messenger.idle(*me.told, me.is_stuck && me.begun >= trouble_at_);
+  progress.idle(*me.told, me.is_stuck && me.begun >= trouble_at_);
   note_end(me);
 }
 
@@ -557,7 +559,7 @@ void World::run_task(Rank& me) {
 }
 
 void World::note_end(Rank& me) {
-  if (me.state != State::waits || !me.messenger->done() || me.messenger->failed()) return;
+  if (me.state != State::waits || !me.progress->done() || me.progress->failed()) return;
   if (left_in(me.begun) != 0) violated("a wait ends though something of it is left");
   for (const Rank& other : ranks_)
     if (other.begun < me.begun) violated("a wait ends that not all ranks have begun");
@@ -625,7 +627,7 @@ void World::go_on(Rank& me) {
 }
 
 void World::has_failed(Rank& me, const RankFailed& error) {
-  me.messenger->settle();
+  me.progress->settle();
   network_.settle(me.number);
   me.failed = result_.failed = true;
   me.lingers = error.rank() == me.number && trouble_ != Trouble::unwinds && chance(2);
@@ -651,7 +653,7 @@ void World::has_failed(Rank& me, const RankFailed& error) {
 void World::makes_trouble() {
   if (trouble_at_ < 0 || trouble_at_-- > 0) return;
   Rank& me = rank(culprit_);
-  const bool over = me.state == State::gone || me.state == State::finished || me.failed || me.messenger->failed();
+  const bool over = me.state == State::gone || me.state == State::finished || me.failed || me.progress->failed();
   switch (trouble_) {
     case Trouble::crash:
       if (over) return;
@@ -659,7 +661,7 @@ void World::makes_trouble() {
       network_.crash(culprit_);
       return;
     case Trouble::fails:
-      if (!over && me.at < static_cast<int>(program_.size())) me.messenger->fail("a task failed");
+      if (!over && me.at < static_cast<int>(program_.size())) me.progress->fail("a task failed");
       return;
     default:  // unwinds
       if (me.state == State::between && me.sender == nullptr && !over)
@@ -688,7 +690,7 @@ void World::meanwhile(int sender) {
   in_meanwhile_ = true;
   for (Rank& one : ranks_) {
     if (one.state != State::waits || !chance(2)) continue;
-    if (one.number != sender) one.messenger->poll();
+    if (one.number != sender) one.progress->poll();
     note_end(one);
     look(one, true);
   }

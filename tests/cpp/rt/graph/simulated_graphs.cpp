@@ -170,7 +170,8 @@ class GraphWorld {
       Rank& me = ranks_.emplace_back();
       me.comm = std::make_unique<SimulatedCommunicator>(network_, r);
       me.messenger = &me.comm->messenger();
-      me.messenger->open();
+      me.progress = &me.messenger->progress_engine();
+      me.progress->open();
     }
   }
 
@@ -197,6 +198,7 @@ class GraphWorld {
   struct Rank {
     std::unique_ptr<SimulatedCommunicator> comm;
     Messenger* messenger = nullptr;
+    detail::ProgressEngine* progress = nullptr;          // of the messenger
     std::size_t compiled = 0;                            ///< plans
     std::deque<std::unique_ptr<SimulatedGraph>> graphs;  ///< the last one runs
     std::unique_ptr<Fiber> fiber;
@@ -279,8 +281,7 @@ class GraphWorld {
       if (me.fiber != nullptr || me.compiled < plans_.size() || !me.graphs.empty()) return false;
     if (!network_.is_quiet()) return false;
     std::uint64_t queued = 0, processed = 0;
-    for (const Rank& me : ranks_)
-      queued += me.messenger->counts().queued, processed += me.messenger->counts().processed;
+    for (const Rank& me : ranks_) queued += me.progress->counts().queued, processed += me.progress->counts().processed;
     for (int r = 0; r < network_.ranks(); ++r)
       if (!network_.memory_is_free(r)) violated("the memory of graphs is not released");
     if (queued != processed)
@@ -290,7 +291,7 @@ class GraphWorld {
   /// After a violation: what blocks must end, because its stack is in use.
   void abandon() {
     for (Rank& me : ranks_)
-      if (me.comm != nullptr) me.messenger->fail("a violation");
+      if (me.comm != nullptr) me.progress->fail("a violation");
     for (bool any = true; any;) {
       any = false;
       for (Rank& me : ranks_)
