@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/main_worker.hpp"
+#include "engine/waiting.hpp"
 #include "taskgrain/rt/detail/engine.hpp"
 #include "taskgrain/rt/detail/key.hpp"
 #include "taskgrain/rt/detail/surely.hpp"

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/main_worker.hpp"
+#include "engine/waiting.hpp"
 #include "taskgrain/rt/detail/engine.hpp"
 #include "taskgrain/rt/detail/surely.hpp"
 #include "taskgrain/rt/error.hpp"

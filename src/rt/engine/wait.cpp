@@ -9,7 +9,7 @@
 #include <shared_mutex>
 #include <vector>
 
-#include "engine/main_worker.hpp"
+#include "engine/waiting.hpp"
 #include "taskgrain/rt/detail/engine.hpp"
 #include "taskgrain/rt/detail/entry.hpp"
 #include "taskgrain/rt/detail/surely.hpp"
