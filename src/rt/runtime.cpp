@@ -27,15 +27,15 @@ Runtime::~Runtime() {
     detail::leave_alive(std::unique_ptr<detail::Engine>(engine_));
     return;
   }
-  engine_->finish();
+  engine_->waiting().finish();
   delete engine_;
 }
 
-void Runtime::wait() { engine_->wait(); }
+void Runtime::wait() { engine_->waiting().wait(); }
 
-void Runtime::wait(const Event& event) { engine_->wait(event); }
+void Runtime::wait(const Event& event) { engine_->waiting().wait(event); }
 
-void Runtime::work_until(const std::function<bool()>& done) { engine_->work_until(done); }
+void Runtime::work_until(const std::function<bool()>& done) { engine_->waiting().work_until(done); }
 
 void Runtime::call_on_each_worker(const std::function<void(int worker)>& body) {
   engine_->check_no_task();
@@ -53,9 +53,9 @@ void Runtime::notify() noexcept {
   engine_->notify();
 }
 
-void Runtime::join() { engine_->join(); }
+void Runtime::join() { engine_->waiting().join(); }
 
-void Runtime::start() { engine_->start(); }
+void Runtime::start() { engine_->waiting().start(); }
 
 Runtime::Hold::Hold(Runtime& runtime) noexcept : engine_(runtime.engine_) { engine_->hold(); }
 

@@ -16,7 +16,7 @@
 namespace taskgrain::rt {
 
 namespace detail {
-class Engine;
+class Failures;
 /// Says whether a failure was told, and how. One that a task has passed on is the same failure.
 enum class Told : std::uint8_t { no, printed, thrown };
 }  // namespace detail
@@ -37,7 +37,7 @@ class TaskFailed : public std::runtime_error, public std::nested_exception {
   const std::string& task() const noexcept { return task_; }
 
  private:
-  friend class detail::Engine;
+  friend class detail::Failures;
 
   std::string task_;
   std::shared_ptr<std::atomic<detail::Told>> told_;  // null: it is not the runtime's

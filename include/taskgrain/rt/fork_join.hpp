@@ -122,7 +122,7 @@ auto fork_join(Runtime& runtime, Call&& call) {
   if (engine.here() != nullptr) return std::invoke(call);
   std::variant<std::monostate, std::conditional_t<std::is_void_v<Result>, detail::Nothing, Result>, std::exception_ptr>
       result;
-  engine.on_worker(0, [&](int) {
+  engine.waiting().on_worker(0, [&](int) {
     try {
       if constexpr (std::is_void_v<Result>)
         std::invoke(call);

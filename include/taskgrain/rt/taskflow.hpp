@@ -145,7 +145,7 @@ class Taskflow final {
   /// \throws TaskFailed  one of its tasks threw; those that had not started were dropped
   /// \throws Stuck       its tasks wait, and nothing is left that could fulfill them
   /// \throws UsageError  when called by a task
-  void wait() { engine_.wait_for(*handler_); }
+  void wait() { engine_.waiting().wait_for(*handler_); }
   /// An event for launches that come after this flow: it happens when a wait of the runtime finds that no task of the
   /// flow is left, and fails with what a task throws, and if the tasks are stuck or cancelled. Fulfill the first tasks,
   /// or hold the flow, before you call it. Across ranks it is about the tasks that this rank has.

@@ -11,6 +11,7 @@
 #include "engine/cgroups.hpp"
 #include "taskgrain/rt/communicator.hpp"
 #include "taskgrain/rt/cores.hpp"
+#include "taskgrain/rt/detail/surely.hpp"
 #include "taskgrain/rt/detail/trace.hpp"
 #include "taskgrain/rt/error.hpp"
 
@@ -68,8 +69,9 @@ std::atomic<std::uint64_t> engines_made{0};
 
 Engine::Engine(RuntimeOptions options)
     : number_(engines_made.fetch_add(1)), made_in_(around_here()), options_(complete(std::move(options))),
-      threads_(options_.cores.size()), completion_(options_.cores.size()),
-      progress_(options_.communicator == nullptr ? nullptr : &options_.communicator->messages().progress_engine()) {
+      completion_(options_.cores.size()),
+      progress_(options_.communicator == nullptr ? nullptr : &options_.communicator->messages().progress_engine()),
+      threads_(*this, options_.cores.size()) {
   register_barriers();
   count_forks();
   const std::size_t number = options_.cores.size();
@@ -81,13 +83,13 @@ Engine::Engine(RuntimeOptions options)
     workers_.push_back(std::make_unique<Worker>(*this, static_cast<int>(k), static_cast<int>(number)));
     if (trace_) workers_[k]->trace_ = &trace_->lane(k);
   }
-  for (const auto* handler : {&rounds_, &calls_, &overflow_batches_, &mailbox_requests_}) numbered_.add(**handler);
+  for (const auto* handler : {&overflow_batches_, &mailbox_requests_}) handlers_.numbered.add(**handler);
   const auto others = by_distance(options_.cores);
   for (std::size_t k = 0; k < number; ++k)
     for (const int other : others[k]) workers_[k]->victims_.push_back(workers_[static_cast<std::size_t>(other)].get());
   if (progress_ != nullptr) progress_->join(*this);
   try {
-    start_threads();
+    threads_.start();
   } catch (...) {
     if (progress_ != nullptr) progress_->leave();
     throw;
@@ -95,11 +97,11 @@ Engine::Engine(RuntimeOptions options)
 }
 
 Engine::~Engine() {
-  finish();
-  stop_threads();
+  waiting_.finish();
+  threads_.stop();
   if (progress_ != nullptr) progress_->leave();
   while (inside_.load(std::memory_order_acquire) != 0) std::this_thread::yield();
-  for (const auto& handler : handlers_) {
+  for (const auto& handler : handlers_.all()) {
     handler->leave();
     handler->engine_ended_.store(true, std::memory_order_release);
   }
@@ -141,6 +143,87 @@ void Engine::refuse_child() {
 bool Engine::quiescent(const Handler* alone) noexcept {
   const auto of = [this](std::size_t w) -> const IdleState& { return workers_[w]->idle_state_; };
   return completion_.reached(of, outside_, [&] { return held(alone); });
+}
+
+// -- handlers
+
+void Engine::fail(Handler& handler, const std::string& task) noexcept {
+  if (handler.failed_.exchange(true, std::memory_order_acq_rel)) return;  // only the first failure counts
+  failures_.report(handler, task);
+  handler.stop(nullptr);
+  const std::exception_ptr failure = failures_.of(handler);
+  awaited_.fail(handler, failure);
+  if (progress_ != nullptr) notify_ranks(failure);
+  notify();
+}
+
+void Engine::notify_ranks(const std::exception_ptr& failure) noexcept {
+  try {
+    std::rethrow_exception(failure);
+  } catch (const RankFailed&) {  // the other ranks know it
+  } catch (const std::exception& error) {
+    progress_->fail(surely([&] { return message_of(error) + waiting_here(); }).c_str());
+  } catch (...) {
+    progress_->fail("an exception that is no std::exception");
+  }
+}
+
+void Engine::stop(Handler& handler, const std::exception_ptr& why) noexcept {
+  handler.stop(why);
+  awaited_.fail(handler, why);
+}
+
+void Engine::cancel(Handler& handler) noexcept {
+  stop(handler, surely([] { return std::make_exception_ptr(Cancelled("cancelled")); }));
+  notify();
+}
+
+void Engine::set_when_done(Handler& handler, const Event& event) {
+  awaited_.add(handler, event);
+  notify();  // so that a current wait checks again
+}
+
+std::string Engine::waiting_here() const noexcept {
+  constexpr std::size_t most = 3;
+  try {
+    const Worker* const worker = here();
+    if (worker == nullptr) return {};
+    std::vector<StuckTask> tasks;
+    std::size_t number = 0;
+    for (const auto& handler : handlers_.all()) number += handler->waiting(worker->index(), tasks, most);
+    if (number == 0) return {};
+    std::string text = "; on its worker " + std::to_string(worker->index()) + " " + std::to_string(number) +
+                       (number == 1 ? " task waits: " : " tasks wait: ");
+    for (std::size_t k = 0; k < tasks.size(); ++k) text += (k == 0 ? "" : ", ") + tasks[k].task;
+    return text + (number > tasks.size() ? ", …" : "");
+  } catch (const std::exception&) {  // no memory
+    return {};
+  }
+}
+
+// -- waits
+
+void Engine::notify() noexcept {
+  workers_[0]->wake();
+  main_.notify_others();
+}
+
+void Engine::release() noexcept {
+  const ExternalThread inside(*this);  // the waiting thread may destroy the engine as soon as the hold ends
+  outside_.holds.fetch_sub(1, std::memory_order_release);
+  notify();
+}
+
+void Engine::hold(Handler& one) noexcept {
+  one.holds_.fetch_add(1, std::memory_order_relaxed);
+  outside_.holds_of_flows.fetch_add(1, std::memory_order_relaxed);
+}
+
+void Engine::release(Handler& one) noexcept {
+  const ExternalThread inside(*this);
+  one.holds_.fetch_sub(1, std::memory_order_release);
+  outside_.holds_of_flows.fetch_sub(1, std::memory_order_release);
+  notify();
 }
 
 }  // namespace taskgrain::rt::detail

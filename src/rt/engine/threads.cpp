@@ -1,12 +1,7 @@
-/// The threads of the workers. They form a tree: each thread starts its children, and wakes them in the end, so that
-/// both take logarithmic time in the number of workers.
-
-#include <pthread.h>
+#include "taskgrain/rt/detail/worker_threads.hpp"
 
 #include <algorithm>
 #include <exception>
-#include <mutex>
-#include <optional>
 #include <ranges>
 #include <system_error>
 #include <utility>
@@ -51,7 +46,7 @@ class Attributes {
 
 }  // namespace
 
-void Engine::start_threads() {
+void WorkerThreads::start() {
   starting_ = 1;
   {
     const Unpinned unpinned;  // a task of another runtime may make this one, and these threads would inherit its pin
@@ -60,7 +55,7 @@ void Engine::start_threads() {
   started();
   for (int left; (left = starting_.load()) != 0;) starting_.wait(left);
   try {
-    if (options_.pin) const Pinned trial(options_.cores[0]);
+    if (engine_.options().pin) const Pinned trial(engine_.options().cores[0]);
   } catch (...) {
     note_failed_start();
   }
@@ -71,18 +66,18 @@ void Engine::start_threads() {
   }
   running_ = why == nullptr;
   if (running_) return;
-  stop_threads();
+  stop();
   std::rethrow_exception(why);
 }
 
-void Engine::start_below(int worker) noexcept {
-  const auto children = below(worker, workers());
-  const Attributes attributes(options_.stack_bytes);
+void WorkerThreads::start_below(int worker) noexcept {
+  const auto children = below(worker, engine_.workers());
+  const Attributes attributes(engine_.options().stack_bytes);
   starting_.fetch_add(static_cast<int>(children.size()));
   for (const int k : children) {
     try {
       pthread_t thread;
-      const int error = pthread_create(&thread, attributes.get(), &begin, workers_[static_cast<std::size_t>(k)].get());
+      const int error = pthread_create(&thread, attributes.get(), &begin, &engine_.worker(k));
       if (error != 0) throw std::system_error(error, std::generic_category(), "cannot start the thread of a worker");
       threads_[static_cast<std::size_t>(k)] = thread;
     } catch (...) {  // no more threads
@@ -92,37 +87,37 @@ void Engine::start_below(int worker) noexcept {
   }
 }
 
-void* Engine::begin(void* worker) noexcept {
+void* WorkerThreads::begin(void* worker) noexcept {
   const auto& of = *static_cast<Worker*>(worker);
-  of.engine().run_worker(of.index());
+  of.engine().threads_.run(of.index());
   return nullptr;
 }
 
-void Engine::run_worker(int k) noexcept {
+void WorkerThreads::run(int k) noexcept {
   std::optional<Pinned> pinned;
   start_below(k);  // before it is pinned, because threads inherit the pin
   try {
-    if (options_.pin) pinned.emplace(options_.cores[static_cast<std::size_t>(k)]);
+    if (engine_.options().pin) pinned.emplace(engine_.options().cores[static_cast<std::size_t>(k)]);
   } catch (...) {
     note_failed_start();
   }
   started();
-  Worker& worker = *workers_[static_cast<std::size_t>(k)];
-  const CurrentWorkerScope scope(Worker::current_, &worker);
+  Worker& worker = engine_.worker(k);
+  const CurrentWorkerScope scope(&worker);
   worker.work<false>([this] { return stop_.load(std::memory_order_relaxed); });
   wake_below(k);  // so that they see stop_, too
 }
 
-void Engine::started() noexcept {
+void WorkerThreads::started() noexcept {
   if (starting_.fetch_sub(1) == 1) starting_.notify_one();
 }
 
-void Engine::note_failed_start() noexcept {
+void WorkerThreads::note_failed_start() noexcept {
   const std::lock_guard lock(mutex_);
   why_not_started_ = std::current_exception();
 }
 
-void Engine::stop_threads() noexcept {
+void WorkerThreads::stop() noexcept {
   running_ = false;
   stop_.store(true);
   wake_below(0);
@@ -131,8 +126,8 @@ void Engine::stop_threads() noexcept {
   stop_.store(false);
 }
 
-void Engine::wake_below(int worker) noexcept {
-  for (const int k : below(worker, workers())) workers_[static_cast<std::size_t>(k)]->wake();
+void WorkerThreads::wake_below(int worker) noexcept {
+  for (const int k : below(worker, engine_.workers())) engine_.worker(k).wake();
 }
 
 void count_forks() noexcept {

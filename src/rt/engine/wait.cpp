@@ -1,4 +1,4 @@
-/// Waits of the engine. Threads that are no workers call them.
+/// Waits. Threads that are no workers call them.
 
 #include <algorithm>
 #include <atomic>
@@ -17,31 +17,24 @@
 
 namespace taskgrain::rt::detail {
 
-namespace {
-
 /// Counts a thread that waits for one handler.
-class Alone {
+class WaitingThreads::Alone {
  public:
-  Alone(std::mutex& mutex, int& waiters) : mutex_(mutex), waiters_(waiters) { add(1); }
-  ~Alone() { add(-1); }
+  Alone(KeptHandlers& handlers, Handler& handler) : handlers_(handlers), handler_(handler) {
+    handlers_.add_waiters(handler_, 1);
+  }
+  ~Alone() { handlers_.add_waiters(handler_, -1); }
   Alone(const Alone&) = delete;
   Alone& operator=(const Alone&) = delete;
 
  private:
-  void add(int number) {
-    const std::lock_guard lock(mutex_);
-    waiters_ += number;
-  }
-
-  std::mutex& mutex_;
-  int& waiters_;
+  KeptHandlers& handlers_;
+  Handler& handler_;
 };
 
-}  // namespace
-
-/// A call on each worker, or on one, shared by the messages to the workers and the waiting thread. The waiting thread owns the
-/// function: if it gives up, `give_back` makes workers skip the call.
-struct Engine::Round {
+/// A call on each worker, or on one, shared by the messages to the workers and the waiting thread. The waiting thread
+/// owns the function: if it gives up, `give_back` makes workers skip the call.
+struct WaitingThreads::Round {
   Round(const std::function<void(int worker)>& lent, Engine& of, int number) : call(&lent), engine(of), left(number) {}
 
   void take_place(int worker) {
@@ -60,7 +53,7 @@ struct Engine::Round {
 };
 
 /// Delivers these calls to the workers.
-class Engine::Rounds : public MessageHandler {
+class WaitingThreads::Rounds : public MessageHandler {
  public:
   void deliver(Worker& here, const Payload& message) noexcept override {
     const std::unique_ptr<std::shared_ptr<Round>> round(message.as<std::shared_ptr<Round>*>());
@@ -71,7 +64,7 @@ class Engine::Rounds : public MessageHandler {
 };
 
 /// The same for calls that are tasks: they may take long, and receive messages meanwhile.
-class Engine::Calls final : public Rounds {
+class WaitingThreads::Calls final : public Rounds {
  public:
   void deliver(Worker& here, const Payload& message) noexcept override {
     surely([&] { here.ready({number(), message}, {.bound = true}); });
@@ -80,98 +73,91 @@ class Engine::Calls final : public Rounds {
   std::string describe(const Payload&) const override { return "fork_join"; }
 };
 
-std::unique_ptr<Handler> Engine::make_rounds() { return std::make_unique<Rounds>(); }
-std::unique_ptr<Handler> Engine::make_calls() { return std::make_unique<Calls>(); }
+WaitingThreads::WaitingThreads(Engine& engine)
+    : engine_(engine), rounds_(std::make_unique<Rounds>()), calls_(std::make_unique<Calls>()) {
+  engine_.handlers_.numbered.add(*rounds_);
+  engine_.handlers_.numbered.add(*calls_);
+}
 
-void Engine::wait() {
-  if (progress_ != nullptr) return wait_with_ranks();
+void WaitingThreads::wait() {
+  if (engine_.progress_ != nullptr) return wait_with_ranks();
   wait_until<false>([] { return false; });
   end_run();
 }
 
-void Engine::wait_with_ranks() {
+void WaitingThreads::wait_with_ranks() {
   check_may_wait();
   // One wait at a time, because all ranks number their waits, and the numbers must agree.
   const std::lock_guard one_at_a_time(waiting_with_ranks_);
   has_reported_ = reported_stuck_ = false;
-  progress_->begin();
+  engine_.progress_->begin();
   try {
     wait_until<false>([this] { return all_ranks_done(); }, [] { return false; });
   } catch (...) {  // there are no threads to wait with
-    notify_ranks(std::current_exception());
+    engine_.notify_ranks(std::current_exception());
     throw;
   }
-  if (progress_->failed()) end_with_ranks();
+  if (engine_.progress_->failed()) end_with_ranks();
   // Also if end_run throws: messages that other ranks have sent after this wait must be delivered now.
   const auto leave = [](ProgressEngine* progress) { progress->end(); };
-  const std::unique_ptr<ProgressEngine, decltype(leave)> ends(progress_, leave);
+  const std::unique_ptr<ProgressEngine, decltype(leave)> ends(engine_.progress_, leave);
   end_run();
-  if (progress_->stuck()) {
+  if (engine_.progress_->stuck()) {
     // The rank with stuck tasks fails all ranks once it has their names. If it was this rank and end_run has found
     // none, they have run since.
     if (reported_stuck_)
-      progress_->fail(
+      engine_.progress_->fail(
           "tasks waited when nothing was left to do on any rank, and have run since: a thread outside of the "
           "runtime was late, and has no Runtime::hold");
-    wait_until<false>([this] { return progress_->failed(); }, [] { return false; });
+    wait_until<false>([this] { return engine_.progress_->failed(); }, [] { return false; });
     end_with_ranks();
   }
 }
 
-bool Engine::all_ranks_done() {
-  if (progress_->failed() || progress_->done()) return true;
+bool WaitingThreads::all_ranks_done() {
+  if (engine_.progress_->failed() || engine_.progress_->done()) return true;
   // Messages from threads outside are added to both counts. They change no count of messages between ranks, but the
   // comparison of two readings must notice them.
   const auto counts = [this] {
-    const std::uint64_t outside = outside_.sent.load(std::memory_order_acquire);
-    const ProgressEngine::Counts own = progress_->counts();
+    const std::uint64_t outside = engine_.outside_.sent.load(std::memory_order_acquire);
+    const ProgressEngine::Counts own = engine_.progress_->counts();
     return ProgressEngine::Counts{own.queued + outside, own.processed + outside, own.control_received};
   };
   const ProgressEngine::Counts before = counts();
   if (has_reported_ && reported_ == before) return false;  // nothing has happened since
-  if (!quiescent() || counts() != before || settle_awaited()) return false;
-  const auto alive = unwaited();
+  if (!engine_.quiescent() || counts() != before || engine_.awaited_.settle()) return false;
+  const auto alive = engine_.handlers_.unwaited();
   reported_stuck_ = !std::ranges::all_of(alive, [](const auto& handler) { return handler->done(); });
   has_reported_ = true;
   reported_ = before;
-  progress_->idle(before, reported_stuck_);
-  return progress_->done();
+  engine_.progress_->idle(before, reported_stuck_);
+  return engine_.progress_->done();
 }
 
-void Engine::end_with_ranks() {
-  progress_->settle();
+void WaitingThreads::end_with_ranks() {
+  engine_.progress_->settle();
   std::exception_ptr why;
   try {
-    progress_->raise();
+    engine_.progress_->raise();
   } catch (...) {
     why = std::current_exception();
   }
-  std::vector<std::shared_ptr<Handler>> handlers;
-  {
-    const std::lock_guard lock(mutex_);
-    handlers = handlers_;
-  }
-  for (const auto& handler : handlers) stop(*handler, why);
+  const KeptHandlers::List handlers = engine_.handlers_.all();
+  for (const auto& handler : handlers) engine_.stop(*handler, why);
   for (const auto& handler : handlers)
     if (handler->broken()) settle(*handler);
   wait_until<false>([] { return false; });  // until the actors of failed launches have finished
   drop_retired();
   // If this rank failed itself, throw its own exception.
-  std::vector<std::shared_ptr<Failure>> unreported;
-  {
-    const std::lock_guard lock(mutex_);
-    unreported.swap(failures_);
-    for (const auto& failure : unreported) failure->reported = true;
-  }
-  std::erase_if(unreported, [](const auto& failure) { return comes_from_ranks(*failure); });
-  const bool own = progress_->failed_here() && !unreported.empty();
-  if (own) note_thrown(unreported[0]->exception);
-  for (std::size_t k = own ? 1 : 0; k < unreported.size(); ++k) print(unreported[k]->exception);
-  std::rethrow_exception(own ? unreported[0]->exception : why);
+  Failures::List own = engine_.failures_.take_all();
+  std::erase_if(own, [](const auto& failure) { return Failures::comes_from_ranks(*failure); });
+  if (engine_.progress_->failed_here() && !own.empty()) engine_.failures_.throw_first(own);
+  for (const auto& failure : own) engine_.failures_.print(failure->exception);
+  std::rethrow_exception(why);
 }
 
-void Engine::finish() noexcept {
-  quietly([this] {
+void WaitingThreads::finish() noexcept {
+  engine_.failures_.quietly([this] {
     // For this rank only: other ranks may never wait again.
     surely([this] {
       wait_until<false>([] { return false; });
@@ -180,13 +166,13 @@ void Engine::finish() noexcept {
   });
 }
 
-void Engine::work_until(const std::function<bool()>& done) {
+void WaitingThreads::work_until(const std::function<bool()>& done) {
   if (!done) throw UsageError("work_until has no function to ask");
   std::exception_ptr thrown;
   const auto asked = [&] {
     // As a thread outside, not as worker 0: worker 0 may have published that it is idle, and then its messages would
     // not be counted.
-    const CurrentWorkerScope outside(Worker::current_, nullptr);
+    const CurrentWorkerScope outside(nullptr);
     try {
       return done();
     } catch (...) {
@@ -200,74 +186,27 @@ void Engine::work_until(const std::function<bool()>& done) {
   if (!is_done) end_run();  // if done, other workers may still run tasks, whose failures the next wait throws
 }
 
-void Engine::wait_for(Handler& handler, bool on_this_rank) {
+void WaitingThreads::wait_for(Handler& handler, bool on_this_rank) {
   const auto wait = [&](const auto& done) {
     return on_this_rank ? wait_until(done, &handler) : wait_for_ranks(done, &handler);
   };
-  unsigned failures = 0;
-  const auto new_failure = [&] {  // of this handler, since this wait began
-    const std::lock_guard lock(mutex_);
-    if (handler.failures_ == failures) return std::exception_ptr();
-    handler.failure_->reported = true;
-    std::erase(failures_, handler.failure_);
-    return handler.failure_->exception;
-  };
-  const Alone alone(mutex_, handler.waiters_);
-  {
-    const std::lock_guard lock(mutex_);
-    failures = handler.failures_ - (handler.broken() && handler.failure_ && !handler.failure_->reported);
-  }
+  const Alone alone(engine_.handlers_, handler);
+  const unsigned seen = engine_.failures_.seen(handler);
   for (;;) {
     const bool ended = wait([&] { return handler.broken() || handler.done(); });
     if (handler.broken()) settle(handler);
-    if (const std::exception_ptr failure = new_failure()) {
-      note_thrown(failure);
+    if (const std::exception_ptr failure = engine_.failures_.take_new(handler, seen)) {
+      Failures::note_thrown(failure);
       std::rethrow_exception(failure);
     }
     if (ended || handler.done()) break;
     if (const Found found = find_stuck({&handler}, &handler); found.total > 0) std::rethrow_exception(give_up(found));
   }
-  if (options_.check) on_workers([&](int worker) { handler.run_ended(worker); });
+  if (engine_.options_.check) on_workers([&](int worker) { handler.run_ended(worker); });
   drop_retired();
 }
 
-void Engine::set_when_done(Handler& handler, const Event& event) {
-  std::exception_ptr broken_by;
-  {
-    const std::lock_guard lock(mutex_);
-    awaited_.emplace_back(&handler, event);
-    any_awaited_.store(true, std::memory_order_release);
-    broken_by = handler.broken_by_;  // null: a later failure finds the event in awaited_
-  }
-  if (broken_by) settle_awaited(&handler, broken_by);
-  notify();  // so that a current wait checks again
-}
-
-bool Engine::settle_awaited(const Handler* broken, const std::exception_ptr& why) noexcept {
-  if (!any_awaited_.load(std::memory_order_acquire)) return false;
-  // As a thread outside, not as worker 0, which may have published that it is idle: messages of callbacks must be
-  // counted.
-  const CurrentWorkerScope outside(Worker::current_, nullptr);
-  const Callback inside;
-  for (bool any = false;; any = true) {
-    std::unique_lock lock(mutex_);
-    const auto ended = std::ranges::find_if(awaited_, [&](const auto& one) {
-      return broken != nullptr ? one.first == broken : !one.first->broken() && one.first->done();
-    });
-    if (ended == awaited_.end()) return any;
-    const auto [handler, event] = *ended;
-    awaited_.erase(ended);
-    any_awaited_.store(!awaited_.empty(), std::memory_order_release);
-    lock.unlock();
-    try {
-      broken != nullptr ? event.fail(why) : event.set();
-    } catch (...) {
-      report(*handler, "a call of Event::then");
-    }
-  }
-}
-
-void Engine::wait(const Event& event) {
+void WaitingThreads::wait(const Event& event) {
   const auto settled = [&] { return event.is_set() || event.failure() != nullptr; };
   /// Shared with the callback, because the event may be set after the engine has ended.
   struct Waiter {
@@ -275,7 +214,7 @@ void Engine::wait(const Event& event) {
     Engine* engine;
   };
   const auto waiter = std::make_shared<Waiter>();
-  waiter->engine = this;
+  waiter->engine = &engine_;
   const auto silence = [](Waiter* of) {
     const std::lock_guard lock(of->mutex);
     of->engine = nullptr;
@@ -286,7 +225,7 @@ void Engine::wait(const Event& event) {
     if (waiter->engine != nullptr) waiter->engine->notify();
   });
   while (!wait_for_ranks(settled) && !settled()) {
-    const auto alive = unwaited();
+    const auto alive = engine_.handlers_.unwaited();
     std::vector<Handler*> handlers;
     for (const auto& handler : alive) handlers.push_back(handler.get());
     const Found found = find_stuck(handlers);
@@ -298,30 +237,29 @@ void Engine::wait(const Event& event) {
   }
   drop_retired();
   if (const std::exception_ptr failure = event.failure()) {
-    {
-      const std::lock_guard lock(mutex_);
-      std::erase_if(failures_, [&](const auto& one) { return one->exception == failure && (one->reported = true); });
-    }
-    note_thrown(failure);
+    engine_.failures_.take(failure);
+    Failures::note_thrown(failure);
     std::rethrow_exception(failure);
   }
 }
 
-void Engine::on_workers(const std::function<void(int worker)>& call) { on_workers(call, 0, workers(), *rounds_); }
+void WaitingThreads::on_workers(const std::function<void(int worker)>& call) {
+  on_workers(call, 0, engine_.workers(), *rounds_);
+}
 
-void Engine::on_worker(int worker, const std::function<void(int worker)>& call) {
+void WaitingThreads::on_worker(int worker, const std::function<void(int worker)>& call) {
   check_may_wait();
   on_workers(call, worker, 1, *calls_);
 }
 
-void Engine::on_workers(const std::function<void(int worker)>& call, int first, int number, const Handler& by) {
-  const auto round = surely([&] { return std::make_shared<Round>(call, *this, number); });
+void WaitingThreads::on_workers(const std::function<void(int worker)>& call, int first, int number, const Handler& by) {
+  const auto round = surely([&] { return std::make_shared<Round>(call, engine_, number); });
   const auto all = [&] { return round->left.load(std::memory_order_acquire) == 0; };
   try {
     for (int k = first; k < first + number; ++k)
       surely([&] {
         auto mine = std::make_unique<std::shared_ptr<Round>>(round);
-        worker(k).inject({by.number(), Payload::of(mine.get())});
+        engine_.worker(k).inject({by.number(), Payload::of(mine.get())});
         static_cast<void>(mine.release());  // the worker owns it
       });
     while (!all()) wait_until(all);
@@ -331,52 +269,25 @@ void Engine::on_workers(const std::function<void(int worker)>& call, int first, 
   }
 }
 
-void Engine::join() {
+void WaitingThreads::join() {
   std::exception_ptr failure;
   try {
     wait();
   } catch (...) {
     failure = std::current_exception();
   }
+  check_may_wait();
   {
-    const MainWorkerGuard guard(*this, [] { return false; });  // no other thread is worker 0
-    stop_threads();
+    const MainWorker::Guard guard(engine_, [] { return false; });  // no other thread is worker 0
+    engine_.threads_.stop();
   }
   if (failure) std::rethrow_exception(failure);
 }
 
-void Engine::start() {
-  const MainWorkerGuard guard(*this, [this] { return running_.load(); });
-  if (guard && !running_) start_threads();
-}
-
-void Engine::notify() noexcept {
-  workers_[0]->wake();
-  notify_others();
-}
-
-void Engine::notify_others() noexcept {
-  if (others_.load(std::memory_order_relaxed) == 0) return;
-  const std::lock_guard lock(main_mutex_);
-  main_left_.notify_all();
-}
-
-void Engine::release() noexcept {
-  const ExternalThread inside(*this);  // the waiting thread may destroy the engine as soon as the hold ends
-  outside_.holds.fetch_sub(1, std::memory_order_release);
-  notify();
-}
-
-void Engine::hold(Handler& one) noexcept {
-  one.holds_.fetch_add(1, std::memory_order_relaxed);
-  outside_.holds_of_flows.fetch_add(1, std::memory_order_relaxed);
-}
-
-void Engine::release(Handler& one) noexcept {
-  const ExternalThread inside(*this);
-  one.holds_.fetch_sub(1, std::memory_order_release);
-  outside_.holds_of_flows.fetch_sub(1, std::memory_order_release);
-  notify();
+void WaitingThreads::start() {
+  check_may_wait();
+  const MainWorker::Guard guard(engine_, [this] { return engine_.threads_.running(); });
+  if (guard && !engine_.threads_.running()) engine_.threads_.start();
 }
 
 }  // namespace taskgrain::rt::detail

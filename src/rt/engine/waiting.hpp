@@ -1,6 +1,6 @@
 #pragma once
 
-/// A thread that waits works as worker 0 meanwhile: the guard that makes it worker 0, and the waits.
+/// How a thread waits: the guard that makes it worker 0, and the loop in which it works meanwhile.
 
 #include <algorithm>
 #include <cfenv>
@@ -16,49 +16,47 @@
 namespace taskgrain::rt::detail {
 
 /// A lock: while it lives, the calling thread is worker 0, and no other thread is.
-class Engine::MainWorkerGuard {
+class MainWorker::Guard {
  public:
   /// Blocks until this thread is worker 0, or done().
   template <typename Done>
-  MainWorkerGuard(Engine& engine, const Done& done) : engine_(engine) {
-    engine.check_may_wait();
-    std::unique_lock lock(engine_.main_mutex_);
-    const Waiting waiting(engine_);
-    for (auto park_time = shortest_park; engine_.main_taken_; park_time = std::min(2 * park_time, longest_park)) {
+  Guard(Engine& engine, const Done& done) : main_(engine.main_) {
+    std::unique_lock lock(main_.mutex_);
+    const Waiting waiting(main_);
+    for (auto park_time = shortest_park; main_.taken; park_time = std::min(2 * park_time, longest_park)) {
       lock.unlock();
       const bool is_done = done();
       lock.lock();
       if (is_done) return;
       // There may be no notification when done() becomes true, or it came before this wait: check again after a
       // timeout.
-      if (engine_.main_taken_) engine_.main_left_.wait_for(lock, park_time);
+      if (main_.taken) main_.left_.wait_for(lock, park_time);
     }
     is_main_ = true;
-    engine_.main_thread_ = std::this_thread::get_id();
-    // Dekker: a worker adds itself to starved_ and then loads main_taken_; here the store comes first, then the load.
-    engine_.main_taken_.store(true);
-    if (engine_.starved_.load() == 0) return;
-    for (const auto& worker : engine_.workers_) worker->wake();
+    main_.thread_ = std::this_thread::get_id();
+    main_.taken.store(true);
+    if (main_.starved.load() == 0) return;
+    engine.wake_all();
   }
-  ~MainWorkerGuard() {
+  ~Guard() {
     if (!is_main_) return;
-    const std::lock_guard lock(engine_.main_mutex_);
-    engine_.main_taken_.store(false);
-    engine_.main_left_.notify_all();
+    const std::lock_guard lock(main_.mutex_);
+    main_.taken.store(false);
+    main_.left_.notify_all();
   }
-  MainWorkerGuard(const MainWorkerGuard&) = delete;
-  MainWorkerGuard& operator=(const MainWorkerGuard&) = delete;
+  Guard(const Guard&) = delete;
+  Guard& operator=(const Guard&) = delete;
 
   explicit operator bool() const noexcept { return is_main_; }
 
  private:
   struct Waiting {
-    explicit Waiting(Engine& of) noexcept : engine(of) { engine.others_.fetch_add(1); }
-    ~Waiting() { engine.others_.fetch_sub(1); }
-    Engine& engine;
+    explicit Waiting(MainWorker& of) noexcept : main(of) { main.others_.fetch_add(1); }
+    ~Waiting() { main.others_.fetch_sub(1); }
+    MainWorker& main;
   };
 
-  Engine& engine_;
+  MainWorker& main_;
   bool is_main_ = false;
 };
 
@@ -75,13 +73,19 @@ class KeepsFloatingPoint {
   std::fenv_t before_;
 };
 
+template <bool often, typename Done>
+bool WaitingThreads::wait_until(const Done& done, const Handler* alone) {
+  return wait_until<often>(done, [this, alone] { return engine_.quiescent(alone); });
+}
+
 template <bool often, typename Done, typename Over>
   requires std::is_invocable_v<const Over&>
-bool Engine::wait_until(const Done& done, const Over& over) {
-  const MainWorkerGuard guard(*this, done);
+bool WaitingThreads::wait_until(const Done& done, const Over& over) {
+  check_may_wait();
+  const MainWorker::Guard guard(engine_, done);
   if (!guard) return true;
-  Worker& main = *workers_[0];
-  const CurrentWorkerScope scope(Worker::current_, &main);
+  Worker& main = engine_.worker(0);
+  const CurrentWorkerScope scope(&main);
   const KeepsFloatingPoint keeps_floating_point;
   const auto leave = [](Worker* worker) { worker->leave(); };
   const std::unique_ptr<Worker, decltype(leave)> leaves(&main, leave);
@@ -89,44 +93,42 @@ bool Engine::wait_until(const Done& done, const Over& over) {
   bool is_done = false;
   // After `join` the other workers have no threads. The first message or task starts them again. Until then this thread
   // does not sleep, because a message to another worker would not wake it.
-  const auto joined = [this] { return !running_ && workers() > 1; };
+  const auto joined = [this] { return !engine_.threads_.running() && engine_.workers() > 1; };
   do {
-    if (joined() && (progress_ != nullptr || !quiescent())) {
+    if (joined() && (engine_.progress_ != nullptr || !engine_.quiescent())) {
       pinned.reset();  // else all threads would inherit the pin to this core
-      start_threads();
+      engine_.threads_.start();
     }
-    if (options_.pin && !pinned) pinned.emplace(options_.cores[0]);
+    if (engine_.options_.pin && !pinned) pinned.emplace(engine_.options_.cores[0]);
     main.work<often>([&] {
-      settle_awaited();
-      return (is_done = done()) || (over() && !settle_awaited()) || joined();
+      engine_.awaited_.settle();
+      return (is_done = done()) || (over() && !engine_.awaited_.settle()) || joined();
     });
-  } while (!is_done && joined() && !quiescent());
+  } while (!is_done && joined() && !engine_.quiescent());
   return is_done;
 }
 
-inline void Engine::check_may_wait() {
-  check_process();
-  check_no_task();
-  if (progress_ != nullptr && progress_->runs_here())
+inline void WaitingThreads::check_may_wait() {
+  engine_.check_process();
+  engine_.check_no_task();
+  if (engine_.progress_ != nullptr && engine_.progress_->runs_here())
     throw UsageError("the function of a message cannot wait for the runtime that its communicator belongs to");
-  const std::lock_guard lock(main_mutex_);
-  if (main_taken_ && main_thread_ == std::this_thread::get_id())
-    throw UsageError("what work_until asks cannot wait for the same runtime");
+  if (engine_.main_.is_here()) throw UsageError("what work_until asks cannot wait for the same runtime");
 }
 
 template <typename Done>
-bool Engine::wait_for_ranks(const Done& done, const Handler* alone) {
-  if (progress_ == nullptr) return wait_until(done, alone);
-  progress_->open();
+bool WaitingThreads::wait_for_ranks(const Done& done, const Handler* alone) {
+  if (engine_.progress_ == nullptr) return wait_until(done, alone);
+  engine_.progress_->open();
   // When all other ranks have departed, only messages in flight can still arrive.
   const auto over = [this, alone] {
-    const ProgressEngine::Counts before = progress_->counts();
-    return quiescent(alone) && progress_->alone() && progress_->counts() == before;
+    const ProgressEngine::Counts before = engine_.progress_->counts();
+    return engine_.quiescent(alone) && engine_.progress_->alone() && engine_.progress_->counts() == before;
   };
-  const bool is_done = wait_until<true>([&] { return progress_->failed() || done(); }, over);
-  if (progress_->failed()) end_with_ranks();
+  const bool is_done = wait_until<true>([&] { return engine_.progress_->failed() || done(); }, over);
+  if (engine_.progress_->failed()) end_with_ranks();
   // Under MPI_THREAD_FUNNELED only this thread sends what other workers queued, and the caller may not poll for long.
-  if (progress_->only_polls_show() && progress_->may_poll()) progress_->poll();
+  if (engine_.progress_->only_polls_show() && engine_.progress_->may_poll()) engine_.progress_->poll();
   return is_done;
 }
 

@@ -17,21 +17,20 @@ namespace taskgrain::rt::detail {
 /// While it lives, the calling thread is this worker, or none if it is null.
 class CurrentWorkerScope {
  public:
-  CurrentWorkerScope(Worker*& current, Worker* worker) : current_(current), before_(std::exchange(current, worker)) {
+  explicit CurrentWorkerScope(Worker* worker) : before_(std::exchange(Worker::current_, worker)) {
     if (worker != nullptr) worker->below_ = before_;
     show();
   }
   ~CurrentWorkerScope() {
-    current_ = before_;
+    Worker::current_ = before_;
     show();
   }
 
  private:
   /// Updates `this_worker` of the user.
-  void show() const noexcept { worker_index = current_ == nullptr ? -1 : current_->index(); }
+  static void show() noexcept { worker_index = Worker::current_ == nullptr ? -1 : Worker::current_->index(); }
 
-  Worker*& current_;
-  Worker* before_;
+  Worker* const before_;
 };
 
 #if defined(TASKGRAIN_SIMULATED_SCHEDULE)
@@ -117,10 +116,10 @@ void Worker::work(const Until& until) {
 [[gnu::always_inline]] inline void Worker::execute(const Entry& task) {
   if (trace_ != nullptr) [[unlikely]]
     return execute_traced(task);
-  engine_.numbered_[task.handler].run(*this, task.payload);
+  engine_.handlers_.numbered[task.handler].run(*this, task.payload);
 }
 
-inline const Entry* Worker::next() {
+[[gnu::always_inline]] inline const Entry* Worker::next() {
   if (ranked_) [[unlikely]]
     return next_ranked();
   const Entry* task = stealable_.pop_plain();
@@ -129,7 +128,7 @@ inline const Entry* Worker::next() {
   return task;
 }
 
-inline void Worker::receive() {
+[[gnu::always_inline]] inline void Worker::receive() {
   if (!victims_.empty()) receive_from_workers();
   if (!injected_.empty()) [[unlikely]]
     injected_.take([this](const Entry& message) { deliver(message); });
@@ -180,14 +179,14 @@ Waited Worker::wait_for(const Ready& ready, std::chrono::steady_clock::time_poin
 /// Whether all of its overflow is for worker 0 while no thread is worker 0. Then it cannot send it until a thread
 /// waits, so it may park although it is not idle.
 inline bool Worker::starved() const noexcept {
-  return overflow_.size() == 1 && overflow_[0].to == 0 && !engine_.main_taken_.load();
+  return overflow_.size() == 1 && overflow_[0].to == 0 && !engine_.main_.taken.load();
 }
 
 template <bool ranks, typename Until>
 bool Worker::park(const Until& until, std::chrono::nanoseconds most) {
   const bool is_starved = !overflow_.empty();
   if (is_starved)
-    engine_.starved_.fetch_add(1);
+    engine_.main_.starved.fetch_add(1);
   else
     publish_idle();
   engine_.asleep_.fetch_add(1, std::memory_order_relaxed);
@@ -198,7 +197,7 @@ bool Worker::park(const Until& until, std::chrono::nanoseconds most) {
   // must wake worker 0.
   const auto found = [&] {
     return has_messages() || any_stealable() || any_branches() || until() || busy() != before ||
-           (is_starved && engine_.main_taken_.load());
+           (is_starved && engine_.main_.taken.load());
   };
   bool is_timed = false;
   if constexpr (ranks)
@@ -206,7 +205,7 @@ bool Worker::park(const Until& until, std::chrono::nanoseconds most) {
   else
     sleeper_.sleep_unless(found, most);
   engine_.asleep_.fetch_sub(1, std::memory_order_relaxed);
-  if (is_starved) engine_.starved_.fetch_sub(1);
+  if (is_starved) engine_.main_.starved.fetch_sub(1);
   return is_timed;
 }
 
@@ -220,7 +219,7 @@ bool Worker::park_at_doorbell(const Found& found, std::chrono::nanoseconds most)
                           most);  // `open` wakes it when the rank begins to poll
     return false;
   }
-  const auto asleep = [this] { return engine_.asleep_.load() == engine_.workers() - (engine_.main_taken_ ? 0 : 1); };
+  const auto asleep = [this] { return engine_.asleep_.load() == engine_.workers() - (engine_.main_.taken ? 0 : 1); };
   // If only polls show arrivals, `anything` says when to poll next, and not that something has arrived.
   const auto found_or_arrived = [&] { return found() || (!progress.only_polls_show() && progress.anything()); };
   if (asleep() && !engine_.waits_at_doorbell_.exchange(true)) {

@@ -62,7 +62,7 @@ void Worker::receive_from_workers() {
 
 void Worker::deliver(const Entry& message) {
   ++received_;
-  engine_.numbered_[message.handler].deliver(*this, message.payload);
+  engine_.handlers_.numbered[message.handler].deliver(*this, message.payload);
 }
 
 void Worker::reset_current() noexcept {
@@ -86,7 +86,7 @@ void Worker::push_overflow(int to, Entry message) try {
   overflow_.push_back(std::move(first));
 } catch (...) {
   --sent_;
-  engine_.numbered_[message.handler].lost(message.payload);
+  engine_.handlers_.numbered[message.handler].lost(message.payload);
   throw;
 }
 
@@ -138,7 +138,7 @@ void Worker::ready_slowly(Entry task, Ready how) {
   try {
     requested = (how.bound ? bound_ : stealable_).push_slowly(task, how.priority);
   } catch (...) {
-    engine_.numbered_[task.handler].lost(task.payload);
+    engine_.handlers_.numbered[task.handler].lost(task.payload);
     throw;
   }
   if (requested) share();
@@ -218,11 +218,11 @@ bool Worker::steal(Worker& victim) {
 void Worker::execute_traced(const Entry& task) {
   std::string name = "?";
   try {
-    name = engine_.numbered_[task.handler].describe(task.payload);
+    name = engine_.handlers_.numbered[task.handler].describe(task.payload);
   } catch (...) {  // no memory
   }
   const auto begin = TraceLane::Clock::now();
-  engine_.numbered_[task.handler].run(*this, task.payload);
+  engine_.handlers_.numbered[task.handler].run(*this, task.payload);
   trace_->record(std::move(name), begin, TraceLane::Clock::now());
 }
 
@@ -234,7 +234,7 @@ void Worker::publish_idle() {
   // the epoch before it sleeps.
   light_barrier();
   if (engine_.completion_.awaits(static_cast<std::size_t>(index_))) engine_.worker(0).wake();
-  engine_.notify_others();
+  engine_.main_.notify_others();
 }
 
 void Worker::publish_busy() {

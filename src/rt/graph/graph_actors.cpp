@@ -241,7 +241,7 @@ std::uint64_t GraphActors::end_running() noexcept {
     dropped.swap(dropped_);
     if (failed()) {
       failure = std::exchange(why_, nullptr);
-      if (!failure) failure = engine_.failure_of(*this);
+      if (!failure) failure = engine_.failures().of(*this);
       planned_ = end_;
       for (const Queued& left : queue_) planned_ += left.iterations;
       failed_.store(false, std::memory_order_release);
@@ -260,7 +260,7 @@ void GraphActors::end(const CompiledGraph::Launch& launch, const std::exception_
     try {
       failure ? event.fail(failure) : event.set();
     } catch (...) {
-      engine_.report(*this, surely([&] { return outline_.names.graph() + ": a call of Event::then"; }));
+      engine_.failures().report(*this, surely([&] { return outline_.names.graph() + ": a call of Event::then"; }));
     }
   };
   for (const auto& [node, event] : launch.postconditions_) settle(event);

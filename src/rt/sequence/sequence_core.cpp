@@ -28,11 +28,11 @@ std::unique_ptr<AcrossRanks> SequenceCore::across_ranks(Communicator* communicat
 SequenceCore::~SequenceCore() {
   if (window_.has_outlived_engine()) {  // which has waited for all that was given to it
     if (!reductions_.empty() || traces_.recording())
-      Engine::print(
+      Failures::print(
           surely([&] { return name_ + ": it ends after its runtime, and has dropped what it held back"; }).c_str());
     return;
   }
-  engine_.quietly([this] {
+  engine_.failures().quietly([this] {
     if (window_.failed()) return;
     close_reductions();
     traces_.end_automatic(true);

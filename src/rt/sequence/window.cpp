@@ -194,7 +194,7 @@ bool Window::all_ended() noexcept {
 }
 
 void Window::close() noexcept {
-  engine_.quietly([this] { runtime_.work_until([this] { return failed_.load() || all_ended(); }); });
+  engine_.failures().quietly([this] { runtime_.work_until([this] { return failed_.load() || all_ended(); }); });
   stop_graphs();
 }
 
@@ -230,7 +230,7 @@ void Window::wait_for_flow() {
 void Window::drop_all_and_throw() {
   const std::exception_ptr why = std::current_exception();
   failed_.store(true);
-  engine_.quietly([this] { wait_for_flow(); });
+  engine_.failures().quietly([this] { wait_for_flow(); });
   std::rethrow_exception(why);
 }
 
@@ -238,7 +238,8 @@ void Window::stop_graphs() noexcept {
   const auto none = [this] { return launched_.load(std::memory_order_acquire) == 0; };
   if (none()) return;
   owner_.stop_graphs();
-  while (!none()) engine_.quietly([&] { runtime_.work_until(none); });  // it throws what others have failed with
+  while (!none())
+    engine_.failures().quietly([&] { runtime_.work_until(none); });  // it throws what others have failed with
 }
 
 }  // namespace taskgrain::rt::detail

@@ -109,15 +109,19 @@ class Handler {
   bool failed() const noexcept { return failed_.load(std::memory_order_acquire); }
 
  protected:
+  friend class AwaitedEnds;
   friend class Engine;
+  friend class Failures;
   friend class Handlers;
+  friend class KeptHandlers;
+  friend class WaitingThreads;
 
   std::uint32_t number_ = UINT32_MAX;
   // While it is true, workers drop messages and tasks of the handler. A task may lose some of its fulfilments by that:
   //   not failed  =>  no fulfilment of a task that waits was dropped.
-  // Set by the first failure. Only `settle` resets it, under the engine's mutex `settling_`, after it has seen in this
+  // Set by the first failure. Only WaitingThreads::settle resets it, one thread at a time, after it has seen in this
   // order: failed; idle, so that nothing from before the failure is on its way, and all that begins now is dropped
-  // whole; that each worker has forgotten its waiting tasks. So Engine::find_stuck settles failed handlers first: their
+  // whole; that each worker has forgotten its waiting tasks. So `find_stuck` settles failed handlers first: their
   // waiting tasks are not stuck.
   std::atomic<bool> failed_{false};
   std::shared_ptr<Failure> failure_;       // the last one; under the engine's mutex

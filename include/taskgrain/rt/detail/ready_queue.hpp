@@ -87,7 +87,7 @@ class ReadyQueue {
 
   /// The next task; null if there is none or a thief was quicker. The task is there until the next push.
   /// \pre all tasks have priority 0
-  const Entry* pop_plain() noexcept {
+  [[gnu::always_inline]] const Entry* pop_plain() noexcept {
     if (oldest_first_) return pop_oldest();
     if (back_ == back_end_) [[unlikely]] {
       back_ -= range_.take_back(true, parts_).number;

@@ -35,6 +35,8 @@ class WaitingThreads {
   void start();
   /// Waits, and prints what it cannot throw.
   void finish() noexcept;
+  /// Calls `call(worker)` as a task of that worker, and waits. \throws as on_workers
+  void on_worker(int worker, const std::function<void(int worker)>& call);
 
   // -- for handlers
 
@@ -48,6 +50,7 @@ class WaitingThreads {
  private:
   struct Round;
   class Rounds;
+  class Calls;
   class Alone;
   /// Tasks that wait for ever.
   struct Found {
@@ -79,6 +82,8 @@ class WaitingThreads {
   [[noreturn]] void end_with_ranks();
   /// Calls `call(worker)` in the thread of each worker, between tasks, and waits. Not for workers.
   void on_workers(const std::function<void(int worker)>& call);
+  /// Of so many workers, by a handler that delivers such calls.
+  void on_workers(const std::function<void(int worker)>& call, int first, int number, const Handler& by);
   /// The tasks of these handlers that wait for ever. Called when nothing is left to do.
   /// \param alone  as above
   Found find_stuck(const std::vector<Handler*>& handlers, const Handler* alone = nullptr);
@@ -95,7 +100,7 @@ class WaitingThreads {
   void leave(const std::shared_ptr<Handler>& handler) noexcept;
 
   Engine& engine_;
-  const std::unique_ptr<Handler> rounds_;
+  const std::unique_ptr<Handler> rounds_, calls_;
   std::mutex settling_, waiting_with_ranks_;  // held by the thread that does so
   // By the thread that waits with ranks: what it last reported to them.
   ProgressEngine::Counts reported_{};

@@ -121,8 +121,10 @@ class alignas(apart) Worker {
   void wake() noexcept { sleeper_.wake(); }
 
  private:
-  friend class Engine;
   friend class CurrentWorkerScope;
+  friend class Engine;
+  friend class WaitingThreads;
+  friend class WorkerThreads;
 
   /// Runs tasks until `until()`, which it checks when it has nothing left to do.
   /// \tparam often  it checks between tasks and while parked, too, because no thread signals that `until` has become
