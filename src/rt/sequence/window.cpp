@@ -76,33 +76,16 @@ void Window::run(WindowTask& node) {
   if (node.over) {
     if (const std::exception_ptr failure = std::exchange(node.failure, nullptr)) std::rethrow_exception(failure);
   } else {
-    if (!node.locks.empty() && !lock(node)) return;
+    if (!node.locks.empty() && !node.lock()) return;
     if (node.event != nullptr) return issue(node);
     const bool launches = node.launches;
     node.function(Turn{0, this_worker(), 0});
     if (launches) return;
   }
-  if (!node.locks.empty()) unlock(node);
-  node.end([this](WindowTask& next) { ready(next); });
+  const auto ready_next = [this](WindowTask& next) { ready(next); };
+  if (!node.locks.empty()) node.unlock(ready_next);
+  node.end(ready_next);
   if (waits_.load(std::memory_order_relaxed)) runtime_.notify();  // seen too late, it costs some milliseconds
-}
-
-/// \returns whether the task has all its locks; if not, who unlocks the next will queue it again
-bool Window::lock(WindowTask& node) {
-  while (node.locked < node.locks.size()) {
-    if (!node.locks[node.locked]->lock(node)) return false;
-    ++node.locked;
-  }
-  return true;
-}
-
-void Window::unlock(WindowTask& node) {
-  for (CommuteLock* const lock : node.locks)
-    if (WindowTask* const next = lock->unlock()) {
-      ++next->locked;
-      ++next->attempt;
-      ready(*next);
-    }
 }
 
 /// Starts an asynchronous task. It ends when its operation has, and the start has returned.

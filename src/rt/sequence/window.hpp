@@ -110,8 +110,6 @@ class Window final : AsyncOwner {
 
   void ready(WindowTask& node) { flow_.fulfill(Key{&node, node.number, node.attempt}); }
   void run(WindowTask& node);
-  bool lock(WindowTask& node);
-  void unlock(WindowTask& node);
   void issue(WindowTask& node);
   void started_or_done(WindowTask& node);
   void device_done(std::uint32_t place, std::int64_t number) override;

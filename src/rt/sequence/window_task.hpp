@@ -99,6 +99,24 @@ class alignas(apart) WindowTask {
 
   // -- by the worker that runs it, or after all have stopped
 
+  /// \returns whether it has all its locks; if not, who unlocks the next will queue it again
+  bool lock() {
+    while (locked < locks.size()) {
+      if (!locks[locked]->lock(*this)) return false;
+      ++locked;
+    }
+    return true;
+  }
+  /// Calls `ready(node)` for each task that gets one of its locks.
+  template <typename Ready>
+  void unlock(const Ready& ready) {
+    for (CommuteLock* const lock : locks)
+      if (WindowTask* const next = lock->unlock()) {
+        ++next->locked;
+        ++next->attempt;
+        ready(*next);
+      }
+  }
   /// Ends the task: its place may be used again. Calls `ready(node)` for each task that waited for this one alone.
   template <typename Ready>
   void end(const Ready& ready) {
