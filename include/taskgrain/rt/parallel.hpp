@@ -53,15 +53,17 @@ void divide_fixed(std::size_t first, std::size_t last, std::size_t least, const 
 }
 
 /// The same; it goes on by itself, and halves what is left when another worker asks (Tzannes, Caragea, Barua and
-/// Vishkin, Lazy binary-splitting, PPoPP 2010). It looks for that each few microseconds.
+/// Vishkin, Lazy binary-splitting, PPoPP 2010). It looks for that each few microseconds, and after
+/// 32 elements at the latest.
 template <typename Part>
 void divide_lazily(std::size_t first, std::size_t last, std::size_t least, const Part& empty, Part& part) {
   using Clock = std::chrono::steady_clock;
   constexpr auto short_time = std::chrono::microseconds(2), long_time = std::chrono::microseconds(8);
   const Worker& here = *Worker::current();
+  const std::size_t block = std::max<std::size_t>(least, 16);
   auto before = Clock::now();
   for (std::size_t chunk = least; first < last;) {
-    if (last - first >= 2 * least && last - first > 1 && here.wanted()) {
+    if ((last - first) / 2 >= least && here.wanted()) {
       const std::size_t middle = first + (last - first) / 2;
       Fork right([&] {
         Part of_right = empty;
@@ -71,9 +73,12 @@ void divide_lazily(std::size_t first, std::size_t last, std::size_t least, const
       divide_lazily(first, middle, least, empty, part);
       return part.join(right.join());
     }
-    const std::size_t end = last - first < 2 * chunk ? last : first + chunk;
-    part(first, end);
-    first = end;
+    const std::size_t end = (last - first) / 2 < chunk ? last : first + chunk;
+    do {
+      const std::size_t stop = (end - first) / 2 < block ? end : first + block;
+      part(first, stop);
+      first = stop;
+    } while (first < end && !here.wanted());
     const auto now = Clock::now();
     if (now - before < short_time)
       chunk *= 2;
@@ -87,6 +92,7 @@ template <typename Part>
 void divide(Runtime& runtime, std::size_t number, Grain grain, const Part& empty, Part& part) {
   if (grain.least == 0) throw UsageError("grain.least is 0, allowed are 1 and more");
   if (number == 0) return;
+  grain.least = std::min(grain.least, number);
   fork_join(runtime, [&] {
     grain.fixed ? divide_fixed(0, number, grain.least, empty, part)
                 : divide_lazily(0, number, grain.least, empty, part);

@@ -147,8 +147,10 @@ TEST(Parallel, WhatABodyThrowsEndsTheLoop) {
     EXPECT_EQ(parallel_reduce(runtime, std::views::iota(0, 100), 0, std::plus<>()), 4950) << "it goes on";
   }
   std::atomic<int> visits{0};
-  parallel_for(runtime, std::views::iota(0, 10), [&](int) { ++visits; }, {.least = SIZE_MAX});
-  EXPECT_EQ(visits.load(), 10);
+  for (const bool fixed : {false, true})
+    for (const std::size_t least : {SIZE_MAX, SIZE_MAX / 2 + 1})
+      parallel_for(runtime, std::views::iota(0, 10), [&](int) { ++visits; }, {.least = least, .fixed = fixed});
+  EXPECT_EQ(visits.load(), 40);
   EXPECT_THAT([&] { parallel_for(runtime, std::views::iota(0, 9), [](int) {}, {.least = 0}); },
               ThrowsMessage<UsageError>(HasSubstr("grain.least is 0")));
 }
