@@ -41,8 +41,8 @@ struct Nothing {};
 
 }  // namespace detail
 
-/// A call that another worker may take while this one goes on. Who has not been taken runs in `join`, on the same stack
-/// as a plain call. A program with forks does what it does without them, where the calls touch nothing in common.
+/// A call that another worker may take while this one goes on. If none has taken it, it runs in `join`, as a plain
+/// call. A program with forks does what it does without them, where the calls touch nothing in common.
 ///
 /// It needs a worker: make it in `fork_join`, or in a task of any face. It stays where it was made, and ends in the
 /// thread that made it. While `join` waits for what another worker has taken, the thread runs parts of that.

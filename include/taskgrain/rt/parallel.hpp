@@ -151,7 +151,7 @@ Value parallel_reduce(Runtime& runtime, Range&& range, Value identity, const Com
 }
 
 /// Writes `combine(…combine(combine(identity, first), second)…, k-th)` to the k-th place of `out`, for each k: the
-/// prefix sums. It reads the range twice. `out` may be its begin.
+/// prefix sums. It reads the range twice. `out` may be its first place.
 /// \param combine, identity  as of parallel_reduce
 /// \throws as parallel_for
 template <std::ranges::random_access_range Range, std::random_access_iterator Out, std::copyable Value,

@@ -2,7 +2,7 @@
 
 /// What this rank sends: packets, by the transport or to itself.
 ///
-///   queued_[r] = bytes to rank r that wait in memory of this rank; added and subtracted by any thread and the transport
+///   queued_[r] = bytes to rank r that wait in memory of this rank; changed by any thread and the transport
 ///   any_to_self_  ⇔  to_self_ or large_to_self_ has elements; written under the mutex
 
 #include <atomic>

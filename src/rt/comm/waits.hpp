@@ -4,8 +4,8 @@
 ///
 /// Waits are begun by worker 0, found to have ended under the mutex, and returned from by worker 0:
 ///   returned() ≤ ended() ≤ begun() ≤ returned() + 1      also without the mutex
-/// A rank that waits for one that will not come fails: for one that has departed, and for one that has begun an exchange
-/// instead.
+/// A rank that waits for one that will not come fails: for one that has departed, and for one that has begun an
+/// exchange instead.
 /// A rank is told that it was idle only if no control message has come since it was.
 
 #include <atomic>

@@ -101,9 +101,10 @@ bool Worker::any_branches() noexcept {
 }
 
 /// The thief's deque holds nothing but parts of the branch, because it was empty when the thief took that: a thief has
-/// no work of its own, and neither has a worker that waits here. Where the thief has ended the branch since, its era has
-/// ended, too. So what is stolen here ends before the branch does, and no stack grows deeper than that of the program
-/// without forks (leapfrogging: Wagner and Calder 1993). It receives no messages meanwhile, whose functions are anybody's.
+/// no work of its own, and neither has a worker that waits here. Where the thief has ended the branch since, its era
+/// has ended, too. So what is stolen here ends before the branch does, and no stack grows deeper than that of the
+/// program without forks (leapfrogging: Wagner and Calder 1993). A worker that waits here receives no messages: their
+/// functions may fork, too, and these forks would be no parts of the branch.
 void Worker::await(Branch& branch) noexcept {
   std::chrono::steady_clock::time_point sleep_at{};
   auto park_time = shortest_park;

@@ -3,8 +3,8 @@
 /// The bodies that loops and traces of a sequence have had, and their graphs.
 ///
 /// Of each list the last is expected next. A list has at most 8, and there are at most so many lists as SequenceOptions
-/// says. What is forgotten for that has ended, as a graph that runs must be found, to be stopped. Across ranks all ranks
-/// forget the same.
+/// says. What is forgotten for that has ended, because a graph that runs must be found, to be stopped. All ranks forget
+/// the same.
 
 #include <algorithm>
 #include <cstdint>

@@ -1,15 +1,15 @@
 #pragma once
 
 /// The branches that a worker has put beside what it runs, the newest last. It takes them back from the end; others
-/// steal from the begin, where the largest are. A split deque (van Dijk and van de Pol, Lace, Euro-Par 2014 workshops).
+/// steal from the front, where the largest are. A split deque (van Dijk and van de Pol, Lace, Euro-Par 2014 workshops).
 ///
 /// Branches at places tail, …, split − 1 are stealable, those at split, …, head − 1 are the owner's alone:
 ///   0 ≤ tail ≤ split ≤ head ≤ capacity; what lies below tail was stolen
 /// To push and to pop takes the owner no atomic operation on shared memory: it moves the split only when a thief has
-/// asked for that, or when it has nothing left beyond it. Tail, split and an era are one word, which both sides change by
-/// one atomic operation. While tail < split both may; while tail = split the owner alone, as a thief's compare-and-swap
-/// expects tail < split. A thief reads a branch after it has taken it, and the owner does not use the place again before
-/// that branch has ended; so it does no harm if the word has had the same value before (ABA).
+/// asked for that, or when it has nothing left beyond it. Tail, split and an era are one word, which both sides change
+/// by one atomic operation. While tail < split both may; while tail = split the owner alone, as a thief's
+/// compare-and-swap expects tail < split. A thief reads a branch after it has taken it, and the owner does not use the
+/// place again before that branch has ended; so it does no harm if the word has had the same value before (ABA).
 ///
 /// An era ends when its owner has run a branch that it had stolen: what is stealable in one era is part of one branch.
 
