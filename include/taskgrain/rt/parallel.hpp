@@ -121,7 +121,8 @@ void parallel_for(Runtime& runtime, Range&& range, const Body& body, Grain grain
   detail::divide(runtime, std::ranges::size(range), grain, part, part);
 }
 
-/// `identity ∘ transform(first) ∘ transform(second) ∘ …`, where `a ∘ b` is `combine(a, b)`: any grouping, in this order.
+/// `identity ∘ transform(first) ∘ transform(second) ∘ …`, where `a ∘ b` is `combine(a, b)`: any grouping, in this
+/// order.
 /// \param combine  associative, but for rounding; `combine(identity, a)` is a
 /// \throws as parallel_for
 template <std::ranges::random_access_range Range, std::copyable Value, typename Combine,

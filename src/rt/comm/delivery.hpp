@@ -3,7 +3,8 @@
 /// What comes from other ranks, and from this one to itself: it runs the functions of messages.
 ///
 /// A message is unexpected (as in MPI) while this rank has not made its kind yet, or has not returned from a wait that
-/// its sender has behind it. Each message runs once, as soon as it is not unexpected any more, unless a rank has failed.
+/// its sender has behind it. Each message runs once, as soon as it is not unexpected any more, unless a rank has
+/// failed.
 ///   unexpected_ready_ = some of unexpected_ may have become deliverable; cleared by the poll
 /// A message for which this rank would never make the kind fails it: it was sent before the wait in which this rank is.
 

@@ -1,6 +1,7 @@
 #pragma once
 
-/// The handlers that an engine keeps: from `add` until `forget`, when nothing of them is left. One that is removed while
+/// The handlers that an engine keeps: from `add` until `forget`, when nothing of them is left. One that is removed
+/// while
 /// it is in use is retired meanwhile.
 ///   kept_[handler.place_] is the handler, as long as it is kept
 
