@@ -113,7 +113,7 @@ none_is_fine := || [ $$? = 5 ]  # which is what pytest ends with if no test is c
 
 test-python: export TASKGRAIN_TEST_ROUNDS = $(if $(filter fast test,$(RING)),0.2,1)
 test-python: setup-dev
-	$(pytest) $(other.$(RING)) -m "$(marked.$(RING))" --ignore tests/python/systems --numprocesses 2 --dist loadfile --no-loadscope-reorder $(if $(filter groups,$(RING)),$(none_is_fine))
+	$(pytest) $(other.$(RING)) -m "$(marked.$(RING))" --ignore tests/python/systems --numprocesses $(if $(filter submission,$(RING)),3,2) --dist loadfile --no-loadscope-reorder $(if $(filter groups,$(RING)),$(none_is_fine))
 
 # One driver at a time, because each uses all cores; but two of those that mostly wait.
 test-drivers: setup-dev
@@ -133,11 +133,11 @@ test-cpp test-tsan test-asan: setup-dev
 	cmake --build --preset $(preset)
 	ctest --preset $(preset)
 
-test-schedules: build = tests$(addprefix -,$(filter deep,$(RING)))
+test-schedules: deep = $(addprefix -,$(filter deep,$(RING)))
 test-schedules: setup-dev
-	cmake --preset $(build) >/dev/null
-	cmake --build --preset $(build)
-	ctest --preset schedules$(addprefix -,$(filter deep,$(RING)))
+	cmake --preset tests$(deep) >/dev/null
+	cmake --build --preset schedules$(deep)
+	ctest --preset schedules$(deep)
 
 # For 64-bit Arm, in qemu.
 test-aarch64: setup-dev

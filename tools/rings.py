@@ -79,23 +79,23 @@ RINGS = {
     "test": Ring(
         (
             Stage("lint", "make lint", 0.3),
-            Stage("C++", "make test-cpp", 5),
+            Stage("C++", "make test-cpp", 6.5),
             Stage("Python", "make test-python", 6),
             Stage("drivers", "make test-drivers", 3),
         ),
-        "`make test-ci`: sanitizers, models, apps/, installations, most slow tests and slow systems. "
-        "`make test-deep`: rare schedules, the other MPI, METG of slow systems, statistics, many kills, "
-        "mutations, 64-bit Arm.",
+        "`make test-ci`: sanitizers, simulated schedules, models, apps/, installations, most slow tests and "
+        "slow systems. `make test-deep`: rare schedules, the other MPI, METG of slow systems, statistics, "
+        "many kills, mutations, 64-bit Arm.",
     ),
     "submission": Ring(
         (
             Stage("apps and installations", "make test-cpp RING=submission", 1.5),
-            Stage("schedules", "make test-schedules", 1, RUNTIME),
-            Stage("ThreadSanitizer", "make test-tsan", 4, RUNTIME),
+            Stage("schedules", "make test-schedules", 1.5, RUNTIME),
+            Stage("ThreadSanitizer", "make test-tsan", 6, RUNTIME),
             Stage("AddressSanitizer", "make test-asan", 5, RUNTIME),
             Stage("models", "make models", 0.7, ("models",)),
-            Stage("Python", "make test-python RING=submission", 2.5),
-            Stage("drivers", "make test-drivers RING=submission", 1.5),
+            Stage("Python", "make test-python RING=submission", 6),
+            Stage("drivers", "make test-drivers RING=submission", 0.2),
             Stage("groups", "make test-python test-drivers RING=groups", 3),
         ),
         "`make test-deep`: rare schedules, sanitizers with more rounds, the other MPI, METG of slow "

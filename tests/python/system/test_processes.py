@@ -165,6 +165,7 @@ def test_workers_come_and_go_between_runs(tmp_path: Path, name: str, words: str)
     with Session(name, runnable()[name].launch(CORES), tmp_path / "log") as session:
         session.start()
         for _ in range(2):
+            session.resume()  # the driver is parked after a request, and would not let the stranger in
             victim = workers_of(session, words)[0]
             stranger = subprocess.Popen(
                 [sys.executable, "-c", STRANGER], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
