@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGE, TESTS = ROOT / "python" / "taskgrain", ROOT / "tests" / "python"
 ROOMS = (
     *("cli", "history", "productivity", "report", "measure", "drive", "answers", "results"),
-    *("estimate", "study", "system", "machine", "words"),
+    *("estimate", "study", "graphs", "system", "machine", "words"),
 )
 """From the top floor down."""
 LARGE = 80

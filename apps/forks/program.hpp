@@ -99,9 +99,11 @@ int drive_forks(int argc, char** argv, const char* name) {
       std::int64_t result = 0;
       const auto begin = Clock::now();
       if (options.problem == "loop") {
-        system.loop(options.size, [&](std::int64_t) {
-          for (const auto until = Clock::now() + std::chrono::duration<double, std::micro>(options.spin);
-               options.spin > 0 && Clock::now() < until;) {
+        const std::chrono::duration<double, std::micro> spin(options.spin);
+        system.loop(options.size, [spin](std::int64_t element) {
+          asm volatile("" : : "r"(element));  // a loop of nothing is no loop
+          if (spin.count() == 0) return;
+          for (const auto until = Clock::now() + spin; Clock::now() < until;) {
           }
         });
       } else {

@@ -132,6 +132,77 @@ def _summary(graph: GraphOptions, as_json: bool) -> None:
     )
 
 
+def _of_file(path: Path, graph: GraphOptions, output: Path | None, as_json: bool) -> None:
+    """Says what a graph from a file allows, and writes it in steps if an output is named."""
+    if ignored := [one for one in graph.given if one != "cores"]:
+        raise UsageError(
+            f"--{ignored[0].replace('_', '-')}: the graph is that of --from; give --cores alone with it"
+        )
+    from taskgrain.graphs.files import read
+    from taskgrain.results import whole_file
+    from taskgrain.words import quantity
+
+    cores = len(graph.cores)
+    found = read(path)
+    bound = found.bound()
+    if output is not None:
+        try:
+            whole_file.write(output, found.in_steps().encode())
+        except OSError as error:
+            raise InputError(
+                "--output", str(output), f"a file that can be written ({error.strerror})"
+            ) from error
+    passes = sum(found.passes)
+    if as_json:
+        from taskgrain.cli.printer import print_json
+
+        told = {
+            "kind": found.kind,
+            "tasks": len(found.names),
+            "dependences": found.dependences,
+            "unit": found.unit,
+        }
+        print_json(
+            told
+            | vars(bound)
+            | {"cores": cores, "least_time": bound.time(cores), "most_busy": bound.busy(cores)}
+            | {"steps": len(found.widths), "widest": max(found.widths), "passed_on": passes}
+        )
+        return
+
+    def shown(time: float) -> str:
+        if found.durations is None:
+            return (
+                quantity.counted(round(time), "task")
+                if time == round(time)
+                else f"{quantity.mean(time)} tasks"
+            )
+        return quantity.seconds(time) if found.unit else quantity.mean(time)
+
+    rows = {
+        "file": found.kind,
+        "tasks": f"{len(found.names)}",
+        "dependences": f"{found.dependences}, {quantity.mean(found.dependences / len(found.names))} a task, "
+        f"at most {max(map(len, found.before))}",
+    }
+    if found.durations is not None:
+        ranked = sorted(found.durations)
+        least, half, most = (shown(ranked[k]) for k in (0, len(ranked) // 2, -1))
+        rows["a task takes"] = f"{least} to {most}; half take less than {half}"
+    rows |= {
+        "work": shown(bound.work),
+        "critical path": shown(bound.critical_path),
+        "at once": f"{quantity.counted(bound.most_at_once, 'task')} at most, if each begins when it can",
+        "cores": f"at most {quantity.mean(bound.busy(cores))} of {cores} can be busy: "
+        f"it takes {shown(bound.time(cores))} or more",
+        "in steps": f"{len(found.widths)} with up to {quantity.counted(max(found.widths), 'task')}; "
+        f"{quantity.counted(passes, 'point')} would pass outputs on",
+    }
+    _print_rows(rows)
+    if output is not None:
+        print(f"{output} is written: taskgrain metg --dag {output}")
+
+
 def _write_drawing(kind: str, drawn: str, output: Path | None) -> None:
     if kind == "svg":
         data = drawn.encode()
@@ -182,10 +253,23 @@ def graph(
         typer.Option("--output", "-o", metavar="FILE", help="File for a drawing (default: standard output)."),
     ] = None,
     as_json: Annotated[
-        bool, typer.Option("--json", help="Print the numbers of --stats or --summary as JSON.")
+        bool, typer.Option("--json", help="Print the numbers of --stats, --summary or --from as JSON.")
     ] = False,
+    file: Annotated[
+        Path | None,
+        typer.Option(
+            "--from",
+            metavar="FILE",
+            help="Show what the graph of a program allows: a file of WfCommons, DOT, the Standard Task Graph "
+            "Set, or StarPU's tasks.rec. --output writes it for --dag.",
+        ),
+    ] = None,
 ) -> None:
     """Shows a task graph: its dependences, a drawing, or its size."""
+    if file is not None:
+        if stats or summary or nodes is not None or kind != "json":
+            raise UsageError("--from: give --cores, --output and --json with it, and nothing else")
+        return _of_file(file, replace(graph, simulated=True), output, as_json)
     chosen = numbers.text(kind, "--format", FORMATS)
     _refuse_what_would_be_ignored(chosen != "json", stats, nodes, output)
     if summary and (stats or chosen != "json"):

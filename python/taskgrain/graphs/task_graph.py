@@ -1,0 +1,187 @@
+"""A task graph of any shape, the bound that it sets to every runtime, and the same graph in steps."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
+
+from taskgrain.words.errors import InputError
+
+_MOST_POINTS = 1 << 24
+"""Tasks and points that pass outputs on, in a file of steps; src/core/dag.cpp takes no more."""
+_SHOWN_OF_A_CYCLE = 6
+
+
+@dataclass(frozen=True)
+class Bound:
+    """The least time that a graph takes, whatever runtime executes it."""
+
+    work: float
+    """The durations of all tasks together."""
+    critical_path: float
+    """The longest chain of durations."""
+    path_tasks: int
+    """Tasks of the longest chain, counted."""
+    most_at_once: int
+    """Tasks that run at the same time if each begins as early as it can."""
+
+    def time(self, cores: int) -> float:
+        """The least time on so many cores."""
+        return max(self.critical_path, self.work / cores)
+
+    def busy(self, cores: int) -> float:
+        """The cores that can be busy at most, on average."""
+        return self.work / self.time(cores) if self.work else 0.0
+
+
+@dataclass(frozen=True)
+class TaskGraph:
+    """The tasks, by number. `before[t]` has the tasks that task t depends on, each once."""
+
+    names: Sequence[str]
+    before: Sequence[Sequence[int]]
+    durations: Sequence[float] | None
+    """The time that each took; none if the file says none."""
+    unit: str
+    """`s`, or nothing where the file does not say how long its unit of time is."""
+    kind: str
+    """The format of the file, such as `WfCommons 1.5`."""
+
+    @property
+    def dependences(self) -> int:
+        return sum(map(len, self.before))
+
+    @cached_property
+    def order(self) -> list[int]:
+        """The tasks, each after those that it depends on. Raises `InputError` for a cycle."""
+        left = [len(one) for one in self.before]
+        after: list[list[int]] = [[] for _ in self.before]
+        for task, one in enumerate(self.before):
+            for other in one:
+                after[other].append(task)
+        order = [task for task, number in enumerate(left) if number == 0]
+        for task in order:
+            for other in after[task]:
+                left[other] -= 1
+                if left[other] == 0:
+                    order.append(other)
+        if len(order) < len(self.before):
+            raise InputError("graph", self._a_cycle(left), "a graph without cycles")
+        return order
+
+    def _a_cycle(self, left: Sequence[int]) -> str:
+        """Tasks in a circle, of those before which others are left."""
+        task = next(one for one, number in enumerate(left) if number)
+        seen: dict[int, int] = {}
+        path: list[int] = []
+        while task not in seen:
+            seen[task] = len(path)
+            path.append(task)
+            task = next(one for one in self.before[task] if left[one])
+        tasks = path[seen[task] :][::-1]
+        first = tasks.index(min(tasks))
+        circle = [self.names[one] for one in tasks[first:] + tasks[:first]]
+        if len(circle) > _SHOWN_OF_A_CYCLE:
+            circle[_SHOWN_OF_A_CYCLE:] = ["…"]
+        return " → ".join([*circle, circle[0]])
+
+    @cached_property
+    def levels(self) -> list[int]:
+        """The step of each task: one after the last step of those before it."""
+        levels = [0] * len(self.before)
+        for task in self.order:
+            levels[task] = max((levels[one] + 1 for one in self.before[task]), default=0)
+        return levels
+
+    @cached_property
+    def widths(self) -> list[int]:
+        """The number of tasks of each step."""
+        widths = [0] * (max(self.levels) + 1)
+        for level in self.levels:
+            widths[level] += 1
+        return widths
+
+    def bound(self) -> Bound:
+        """The bound by durations; where there are none, each task takes 1."""
+        durations = self.durations or [1.0] * len(self.before)
+        starts, ends = [0.0] * len(self.before), [0.0] * len(self.before)
+        for task in self.order:
+            starts[task] = max((ends[one] for one in self.before[task]), default=0.0)
+            ends[task] = starts[task] + durations[task]
+        # At one time, tasks that end are gone before others begin. A task of no time runs at no time.
+        events = sorted(
+            chain.from_iterable(
+                ((ends[task], -1), (starts[task], 1)) for task, one in enumerate(durations) if one > 0
+            )
+        )
+        running = most = 0
+        for _, change in events:
+            running += change
+            most = max(most, running)
+        return Bound(sum(durations), max(ends), len(self.widths), most)
+
+    @cached_property
+    def passes(self) -> list[int]:
+        """How many steps each task's output is passed on, because a task reads it later than in the next
+        step."""
+        passes = [0] * len(self.before)
+        for task, one in enumerate(self.before):
+            for other in one:
+                passes[other] = max(passes[other], self.levels[task] - self.levels[other] - 1)
+        return passes
+
+    def in_steps(self) -> str:
+        """The graph as `--dag` reads it (docs/reference/patterns.md). There a task depends on the step before
+        alone, so a point in each step between passes on what a later task reads. Raises `InputError` for
+        too many points."""
+        points = len(self.before) + sum(self.passes)
+        if points > _MOST_POINTS:
+            raise InputError(
+                "graph", points, f"at most {_MOST_POINTS} tasks and points that pass outputs on, in steps"
+            )
+        steps: list[list[list[int]]] = [[] for _ in self.widths]
+        places: list[list[int]] = [[] for _ in self.before]  # of each task's output, in its step and the next
+        for task in self.order:
+            level = self.levels[task]
+            places[task].append(len(steps[level]))
+            steps[level].append(
+                sorted(places[one][level - 1 - self.levels[one]] for one in self.before[task])
+            )
+            for later in range(level + 1, level + 1 + self.passes[task]):
+                steps[later].append([places[task][-1]])
+                places[task].append(len(steps[later]) - 1)
+        return json.dumps(
+            {"steps": [{"width": len(one), "dependences": one} for one in steps]}, separators=(",", ":")
+        )
+
+
+def made(
+    kind: str,
+    durations: Mapping[str, float | None],
+    before: Iterable[tuple[str, str]],
+    unit: str = "",
+) -> TaskGraph:
+    """A graph of the tasks that have a duration or none, and pairs of a task and one that comes before it.
+    A pair may occur twice. Raises `InputError` for a task that is not there, and where there are none."""
+    if not durations:
+        raise InputError("graph", kind, "a file with a task")
+    numbers = {name: number for number, name in enumerate(durations)}
+    found: list[dict[int, None]] = [{} for _ in numbers]
+    for name, other in before:
+        try:
+            found[numbers[name]][numbers[other]] = None
+        except KeyError as error:
+            raise InputError(
+                "graph", error.args[0], "a task that the file has: another depends on it"
+            ) from None
+    known = any(one is not None for one in durations.values())
+    return TaskGraph(
+        tuple(numbers),
+        [tuple(one) for one in found],
+        [one or 0.0 for one in durations.values()] if known else None,
+        unit,
+        kind,
+    )

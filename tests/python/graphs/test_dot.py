@@ -1,0 +1,38 @@
+"""The parts of DOT that people write."""
+
+from __future__ import annotations
+
+import pytest
+
+from taskgrain.graphs.dot import read_dot
+
+
+@pytest.mark.parametrize(
+    ("text", "edges"),
+    [
+        ("digraph { a -> b }", {"ab"}),
+        ("strict DIGRAPH name { a -> b; a -> b a->b, }", {"ab"}),
+        ("digraph { a -> b -> c }", {"ab", "bc"}),
+        ("digraph { {a b} -> {c d} }", {"ac", "ad", "bc", "bd"}),
+        ("digraph { a -> subgraph cluster_1 { label = x; b -> c } -> d }", {"ab", "ac", "bc", "bd", "cd"}),
+        ("digraph { subgraph { a -> b } c }", {"ab"}),
+        ("digraph { a:port:nw -> b:x [weight=9 style=bold; color=\"red\"] [label=<<i>x</i>>] }", {"ab"}),
+        ("// -> x\n/* y -> z */\n# 1 \"file\"\ndigraph {\na /* -> c */ -> b // -> d\n}", {"ab"}),
+        ("digraph { rankdir=LR; node [shape=box] edge [color=blue]; graph [pad=1]; a -> b }", {"ab"}),
+        ('digraph { "a" -> "b" ; 1 -> -2.5 }', {"ab", "1-2.5"}),
+        ('digraph { "say \\"a\\" -> b" -> é }', {'say "a" -> bé'}),
+    ],
+)  # fmt: skip
+def test_edges(text: str, edges: set[str]) -> None:
+    graph = read_dot(text)
+    found = {
+        f"{graph.names[other]}{graph.names[task]}" for task, one in enumerate(graph.before) for other in one
+    }
+    assert found == edges
+
+
+def test_times_of_nodes_and_not_of_edges() -> None:
+    graph = read_dot('digraph { a [size=1 weight="2.5"]; b [time=.5]; a -> c [weight=7]; d [label=8] }')
+    assert graph.durations is not None and graph.unit == ""
+    assert dict(zip(graph.names, graph.durations, strict=True)) == {"a": 2.5, "b": 0.5, "c": 0.0, "d": 0.0}
+    assert read_dot("digraph { a -> b }").durations is None

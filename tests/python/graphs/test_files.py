@@ -1,0 +1,139 @@
+"""Files of other formats: all say the same graph, and what is wrong in them is named."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from program_graphs import Graph, graphs
+
+from taskgrain.graphs.files import read
+from taskgrain.words.errors import InputError
+
+
+def wfcommons(graph: Graph) -> str:
+    tasks = [
+        {"id": f"t{n}", "parents": [f"t{k}" for k in one], "children": []}
+        for n, one in enumerate(graph.before)
+    ]
+    ran = [{"id": f"t{n}", "runtimeInSeconds": one} for n, one in enumerate(graph.durations)]
+    workflow = {"specification": {"tasks": tasks}, "execution": {"tasks": ran}}
+    return json.dumps({"schemaVersion": "1.5", "workflow": workflow})
+
+
+def wfcommons_1_4(graph: Graph) -> str:
+    """Edges by the children alone, and the times beside them."""
+    after = [[f"t{k}" for k, one in enumerate(graph.before) if n in one] for n in range(len(graph.before))]
+    tasks = [
+        {"name": f"t{n}", "children": one, "runtimeInSeconds": graph.durations[n]}
+        for n, one in enumerate(after)
+    ]
+    return json.dumps({"workflow": {"tasks": tasks}})
+
+
+def dot(graph: Graph) -> str:
+    nodes = [f'  "t{n}" [label="<t{n}>", weight={one}]' for n, one in enumerate(graph.durations)]
+    edges = [f"  t{k} -> {{ t{n} }} [color=red];" for n, one in enumerate(graph.before) for k in one]
+    return "\n".join(["/* a graph */ strict digraph {", "node [shape=box]", *nodes, *edges, "}"])
+
+
+def standard(graph: Graph) -> str:
+    """With the dummy tasks before and after all."""
+    last = len(graph.before) + 1
+    lines = [f"{len(graph.before)}", "0 0 0"]
+    for n, one in enumerate(graph.before, 1):
+        before = [k + 1 for k in one] or [0]
+        lines.append(f"{n} {graph.durations[n - 1]} {len(before)} {' '.join(map(str, before))}")
+    lines.append(f"{last} 0 {last - 1} {' '.join(map(str, range(1, last)))}")
+    return "\n".join([*lines, "# made by hand"])
+
+
+def tasks_rec(graph: Graph) -> str:
+    """With a task of StarPU's own, which has no number, and dependences on numbers that are no tasks."""
+    records = ["%rec: task", "Model: a transfer"]
+    for n, one in enumerate(graph.before):
+        before = " ".join(map(str, (1000, *one)))
+        end = 2.0 + 1e3 * graph.durations[n]
+        records.append(f"Model: m\nJobId: {n}\nDependsOn: {before}\nStartTime: 2.0\nEndTime: {end}")
+    return "\n\n".join(records)
+
+
+@given(graph=graphs())
+@pytest.mark.parametrize("writer", [wfcommons, wfcommons_1_4, dot, standard, tasks_rec])
+def test_each_format_says_the_graph(
+    writer: Callable[[Graph], str], graph: Graph, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    path = tmp_path_factory.mktemp("graph") / "file"
+    path.write_text(writer(graph))
+    found = read(path)
+    assert [sorted(one) for one in found.before] == [sorted(one) for one in graph.before]
+    assert found.durations == pytest.approx(graph.durations)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "a file of one of WfCommons, DOT"),
+        ("hello", "a file of one of WfCommons, DOT"),
+        ("\x00\x01", "a file of one of"),
+        ("graph { a -- b }", "digraph: dependences have a direction"),
+        ("digraph { a -> b -> c -> a }", "a → b → c → a is not allowed; allowed: a graph without cycles"),
+        ("digraph { a -> a }", "a → a is not allowed"),
+        ("digraph { }", "a file with a task"),
+        ("digraph { a [weight=-1] }", "time of a: -1"),
+        ("digraph { a [weight=nan] }", "time of a: nan"),
+        ("digraph { a ->", "a node, or { of a subgraph"),
+        ("digraph { a", "a } for each {"),
+        ("digraph { a [label=<b }", "line 1: <b }"),
+        ("digraph {\n\n a ? b }", "line 3: ? b }"),
+        ("digraph { a } b", "nothing after the graph"),
+        ("digraph " + "{ a " * 100_000, "fewer within each other"),
+        ("{", "an instance of WfCommons"),
+        ("[" * 100_000, "a file of one of"),
+        ('{"a":' * 100_000, "an instance of WfCommons"),
+        ('{"workflow": []}', "workflow.specification.tasks"),
+        ('{"steps": []}', "--dag reads one that is in steps already"),
+        ('{"workflow": {"tasks": [{"id": "a", "parents": ["b"]}]}}', "b is not allowed; allowed: a task"),
+        ('{"workflow": {"tasks": [{"id": "a"}, {"id": "a"}]}}', "an id that no other task has"),
+        ('{"workflow": {"tasks": [{"id": "a", "runtimeInSeconds": NaN}]}}', "duration of a: nan"),
+        ('{"workflow": {"tasks": [{"id": "a", "runtimeInSeconds": "x"}]}}', "duration of a: x"),
+        ("2\n0 1 0\n1 1 2 0\n", "line 3: 1 tasks is not allowed; allowed: 2 tasks before task 1"),
+        ("2\n0 1 0\n0 1 0\n", "line 3: 0 is not allowed"),
+        ("2\n0 1 0\n1 -1 0\n", "line 3: 1 -1 0"),
+        ("9\n0 1 0\n", "tasks: 1 is not allowed; allowed: 9"),
+        ("1\n0 " + "9" * 5000 + " 0\n", "a task, its time"),
+        ("9" * 150 + "\n0 1 0\n", "line 1: 999"),
+        ("JobId: 1\n\nJobId: 1\n", "JobId: 1 is not allowed"),
+        ("JobId: 1\nStartTime: 5\nEndTime: 2\n", "duration of 1: -0.003"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_said(tmp_path: Path, text: str, said: str) -> None:
+    path = tmp_path / "file"
+    path.write_text(text)
+    with pytest.raises(InputError) as error:
+        read(path)
+    assert said in str(error.value) and str(path) in str(error.value)
+
+
+def test_files_that_cannot_be_read(tmp_path: Path) -> None:
+    for path, said in ((tmp_path, "a readable file"), (tmp_path / "none", "a readable file")):
+        with pytest.raises(InputError, match=said):
+            read(path)
+    wide = tmp_path / "utf-16"
+    wide.write_text("digraph { a }", "utf-16")
+    with pytest.raises(InputError, match="a text in UTF-8"):
+        read(wide)
+
+
+@given(st.text('dgraph{}[]->=;:,"<>#/*\n 0.1', max_size=40))
+def test_any_text_is_a_graph_or_refused(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
+    path = tmp_path_factory.mktemp("graph") / "file"
+    path.write_text(f"digraph {{{text}")
+    try:
+        read(path)
+    except InputError as error:
+        assert str(path) in str(error)
