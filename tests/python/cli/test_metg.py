@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from pathlib import Path
 
@@ -47,7 +48,8 @@ def test_a_budget_that_is_used_up_says_how_to_go_on(
     for budget in ("1", "1"):
         assert said in taskgrain(*words, "--budget", budget).out
     assert "budget of 1 s" not in taskgrain(*words, "--budget", "2").out
-    assert "with `--budget 4` goes on from here" in taskgrain(*words, "--budget", "1").out
+    # More than that call has spent: a busy machine may have held it up beyond its budget.
+    assert re.search("with `--budget (4|8|16)` goes on from here", taskgrain(*words, "--budget", "1").out)
 
 
 def test_a_sweep_measures_the_whole_curve(taskgrain: Command, systems: Path) -> None:
