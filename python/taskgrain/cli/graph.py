@@ -146,6 +146,8 @@ def _of_file(path: Path, graph: GraphOptions, output: Path | None, as_json: bool
     found = read(path)
     bound = found.bound()
     if output is not None:
+        if output.exists() and output.samefile(path):
+            raise InputError("--output", str(output), "another file than that of --from")
         try:
             whole_file.write(output, found.in_steps().encode())
         except OSError as error:

@@ -140,7 +140,9 @@ class TaskGraph:
         points = len(self.before) + sum(self.passes)
         if points > _MOST_POINTS:
             raise InputError(
-                "graph", points, f"at most {_MOST_POINTS} tasks and points that pass outputs on, in steps"
+                "--output",
+                f"a graph of {points} points in steps",
+                f"at most {_MOST_POINTS}: tasks, and points that pass outputs on",
             )
         steps: list[list[list[int]]] = [[] for _ in self.widths]
         places: list[list[int]] = [[] for _ in self.before]  # of each task's output, in its step and the next

@@ -247,3 +247,40 @@ def test_a_step_that_is_too_wide_for_a_line_is_refused() -> None:
     code, out, err = call(*shape)
     assert (code, out) == (2, "")
     assert "--width: 100000000 is not allowed; allowed: at most 4194304: a step is one line" in err
+
+
+def test_the_graph_of_a_program_is_bounded_and_written_in_steps(tmp_path: Path) -> None:
+    program, written = tmp_path / "program.dot", tmp_path / "steps.json"
+    program.write_text("digraph { a [weight=2]; b [weight=3]; c [weight=4]; a -> {b c}; a -> d; c -> d }")
+    code, out, _ = call("--from", program, "--cores", 8, "--output", written)
+    assert code == 0
+    for line in ("work           9", "critical path  6", "at most 1.5 of 8 can be busy: it takes 6 or more"):
+        assert line in out
+    _, summary, _ = call("--dag", written, "--summary", "--json")
+    assert json.loads(summary)["critical_path"] == 3
+    told = json.loads(call("--from", program, "--cores", 8, "--json")[1])
+    assert (told["work"], told["most_busy"], told["passed_on"]) == (9.0, 1.5, 1)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--pattern", "fft"), "--pattern: the graph is that of --from; give --cores alone with it"),
+        (("--steps", 3), "--steps: the graph is that of --from"),
+        (("--summary",), "--from: give --cores, --output and --json with it, and nothing else"),
+        (("--format", "svg"), "--from: give --cores, --output and --json with it"),
+        (
+            ("--output", "/nowhere/x.json"),
+            "--output: /nowhere/x.json is not allowed; allowed: a file that can",
+        ),
+        (("--output", "program.dot"), "--output: program.dot is not allowed; allowed: another file than"),
+    ],
+)
+def test_what_does_not_go_with_a_program(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[object, ...], message: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("program.dot").write_text("digraph { a -> b }")
+    code, out, err = call("--from", "program.dot", *words)
+    assert (code, out) == (2, "") and message in err
+    assert Path("program.dot").read_text() == "digraph { a -> b }"
