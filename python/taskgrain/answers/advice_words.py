@@ -10,6 +10,7 @@ from taskgrain.answers.advise import LEAST_SAVED, LEVELS, Answer, Choice, Questi
 from taskgrain.answers.verdict import how_busy
 from taskgrain.estimate.advice import Efficiency, Level, Verdict
 from taskgrain.words import quantity
+from taskgrain.words.endings import Ending
 from taskgrain.words.interval import Interval
 
 NOT_KNOWN = "not known"
@@ -35,7 +36,7 @@ def sentences(question: Question, answers: Sequence[Answer]) -> Iterator[str]:
         )
     if chosen := choice(answers):
         yield _choice(chosen)
-    bounds = [one for one in answers if one.curve and one.curve.bound]
+    bounds = [one for one in answers if one.curve and one.curve.cell.bound]
     answers = [one for one in answers if one not in bounds]
     tasks, least = f"Tasks of {_time(question.work)}", quantity.percent(LEVELS[0])
     rough = sorted(
@@ -79,7 +80,9 @@ def sentences(question: Question, answers: Sequence[Answer]) -> Iterator[str]:
     if bounds:
         each = [f"{one.name} {efficiency(one.efficiency)}" for one in bounds]
         yield f"Nobody can choose a bound, which shows what could be reached: {'; '.join(each)}."
-    if any(one.curve and one.curve.unfinished and _open(one) for one in answers if one.measured_now):
+    cut = (Ending.BUDGET, Ending.UNFINISHED)
+    now = [one for one in answers if one.curve and one.curve.cell.ending in cut and one.measured_now]
+    if any(map(_open, now)):
         yield "The time was used up before all was known. A larger --budget makes this surer."
     if not answers and not bounds:
         yield "No folder has a result for these tasks. --measure measures them."
@@ -87,7 +90,7 @@ def sentences(question: Question, answers: Sequence[Answer]) -> Iterator[str]:
 
 def _doubt(answers: Sequence[Answer]) -> str:
     """How busy the machine was, and which systems may be more efficient than they seem for that."""
-    curves = [one.curve for one in answers if one.curve]
+    curves = [one.curve.cell for one in answers if one.curve]
     disturbed = [one for one in answers if one.disturbed]
     busy = how_busy(curves)
     if not disturbed:

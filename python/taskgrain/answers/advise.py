@@ -95,12 +95,12 @@ class Answer:
     @property
     def name(self) -> str:
         """The system's, with a mark if nobody can choose it, or if it is simulated."""
-        return self.curve.called if self.curve else self.system
+        return self.curve.cell.called if self.curve else self.system
 
     @property
     def origin(self) -> Origin | None:
         """Where its curve is from."""
-        return self.curve.origin if self.curve else None
+        return self.curve.cell.origin if self.curve else None
 
     @property
     def known(self) -> bool:
@@ -128,7 +128,7 @@ class Answer:
     @property
     def occupied(self) -> int:
         """The cores that the system occupies."""
-        return (self.curve and (self.curve.occupied or self.curve.cores)) or 1
+        return (self.curve and (self.curve.cell.cores or self.curve.cores)) or 1
 
     @property
     def speed(self) -> float:
@@ -160,7 +160,7 @@ class Choice:
 
 def choice(answers: Iterable[Answer]) -> Choice | None:
     """None where there are not two systems that one can choose and that can be compared."""
-    able = [one for one in answers if one.curve and not one.curve.bound]
+    able = [one for one in answers if one.curve and not one.curve.cell.bound]
     best = max(able, key=lambda one: (one.speed, one.known), default=None)
     if best is None:
         return None
@@ -256,7 +256,7 @@ def verdicts(found: Efficiency) -> tuple[Verdict, ...]:
 
 
 def _disturbed(curve: Curve | None) -> bool:
-    return curve is not None and max(curve.disturbed or 0.0, curve.others or 0.0) > A_GOOD_PART
+    return curve is not None and max(curve.cell.disturbed or 0.0, curve.cell.others or 0.0) > A_GOOD_PART
 
 
 def _doubted(level: Level) -> Level:
@@ -269,7 +269,7 @@ def _doubted(level: Level) -> Level:
 def newest(curves: Iterable[Curve], question: Question) -> dict[str, Curve]:
     """For each system, the last measured of the curves that are of the question's workload and cores."""
     fitting = [one for one in curves if (one.workload, one.cores) == (question.workload, question.cores)]
-    return {one.system: one for one in sorted(fitting, key=lambda one: one.time or 0.0)}
+    return {one.cell.system: one for one in sorted(fitting, key=lambda one: one.cell.time or 0.0)}
 
 
 def others(curves: Iterable[Curve], question: Question) -> list[str]:
@@ -292,8 +292,8 @@ def differences(curve: Curve, question: Question) -> list[str]:
 
 def of_machine(curves: Sequence[Curve], fingerprint: str) -> tuple[list[Curve], list[str]]:
     """The curves that may stand beside what this machine measures now, and which are left out."""
-    own = [one for one in curves if one.fingerprint == fingerprint]
-    left = dict.fromkeys(str(one.folder) for one in curves if one.fingerprint != fingerprint)
+    own = [one for one in curves if one.cell.session.machine == fingerprint]
+    left = dict.fromkeys(str(one.folder) for one in curves if one.cell.session.machine != fingerprint)
     return own, [f"{folder}: is of another machine, and not used beside what is measured" for folder in left]
 
 

@@ -7,7 +7,7 @@ control characters are taken out of them here, once.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from statistics import median
@@ -57,7 +57,7 @@ class Failure:
 class Cell(stored.Cell):
     """A cell, with what its folder tells of it besides its own lines."""
 
-    known: Curve | None = None
+    known: Curve | None = field(default=None, compare=False)
     """Its curve as `advise` takes it; None if nothing is known of the cell."""
     command: str = ""
     """The command that measures this cell alone in the same way; empty if that was not recorded."""

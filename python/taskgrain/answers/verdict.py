@@ -9,7 +9,6 @@ from typing import Literal
 
 from taskgrain.results import ranking
 from taskgrain.results.cell import Cell
-from taskgrain.results.curves import Curve
 from taskgrain.words import quantity
 from taskgrain.words.endings import Ending
 from taskgrain.words.origin import Origin
@@ -61,7 +60,7 @@ def state_of_the_machine(cells: Sequence[Cell]) -> str:
     return f"{machine} {said} (medians over the cells)."
 
 
-def how_busy(measured: Sequence[Cell | Curve]) -> str:
+def how_busy(measured: Sequence[Cell]) -> str:
     """How busy the machine was, in a sentence; empty if it seemed quiet."""
     others, disturbed = _median(one.others for one in measured), _median(one.disturbed for one in measured)
     slowdown = _median(one.slowdown for one in measured)

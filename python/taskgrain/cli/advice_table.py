@@ -27,7 +27,7 @@ def show(out: Printer, question: Question, answers: Sequence[Answer]) -> None:
         return
     how = "simulated" if any(one.origin and one.origin.simulated for one in shown) else "measured"
     chosen = choice(answers)
-    ranked = sorted(shown, key=lambda one: (bool(one.curve and one.curve.bound), -one.speed))
+    ranked = sorted(shown, key=lambda one: (bool(one.curve and one.curve.cell.bound), -one.speed))
     columns = {
         "system": [one.name for one in ranked],
         "efficiency": [efficiency(one.efficiency) for one in ranked],
@@ -68,7 +68,9 @@ def source(one: Answer) -> str:
         return quantity.NOTHING
     if one.measured_now:
         return "now"
-    day = time.strftime("%Y-%m-%d", time.gmtime(one.curve.time)) if one.curve.time else "unknown day"
+    day = (
+        time.strftime("%Y-%m-%d", time.gmtime(one.curve.cell.time)) if one.curve.cell.time else "unknown day"
+    )
     return f"{one.curve.folder.name or one.curve.folder}, {day}"
 
 
@@ -90,11 +92,11 @@ def _answer(one: Answer, titles: Mapping[str, str], saves: Interval | None) -> d
     curve = one.curve
     found = None
     if curve:
-        found = {"folder": None if one.measured_now else str(curve.folder), "time": curve.time}
-        found |= {"machine": curve.machine, "now": one.measured_now, "disturbed": curve.disturbed}
+        found = {"folder": None if one.measured_now else str(curve.folder), "time": curve.cell.time}
+        found |= {"machine": curve.machine, "now": one.measured_now, "disturbed": curve.cell.disturbed}
     return {
         "system": one.system,
-        "bound": bool(curve and curve.bound),
+        "bound": bool(curve and curve.cell.bound),
         "title": titles.get(one.system, one.system),
         "efficiency": {"how": one.efficiency.how, **asdict(one.efficiency.found), "at": one.efficiency.at},
         "best_saves": saves and asdict(saves),

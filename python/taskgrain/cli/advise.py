@@ -195,7 +195,7 @@ def _systems(
     for name in split_names(names):
         if name in ("all", "default"):
             chosen += [one.name for one in catalogue.select(known, name)]
-        elif name in known or any(one.system == name for one in found):
+        elif name in known or any(one.cell.system == name for one in found):
             chosen.append(name)
         else:
             raise InputError("--system", name, [*known, "all", "default"], "taskgrain systems")

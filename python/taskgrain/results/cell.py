@@ -147,6 +147,12 @@ class Cell:
         return line.ratio if line else None
 
     @property
+    def time(self) -> float | None:
+        """Unix time of its end."""
+        line = self.result or self.failure
+        return line.time if line else None
+
+    @property
     def disturbed(self) -> float | None:
         """The share of its runs that others disturbed."""
         line = self.result

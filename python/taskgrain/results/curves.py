@@ -11,14 +11,12 @@ from typing import Any
 from taskgrain.estimate.advice import Efficiencies
 from taskgrain.estimate.sample import Sample
 from taskgrain.results import measurements, outcome
-from taskgrain.results.cell import Cell, cells, marked
+from taskgrain.results.cell import Cell, cells
 from taskgrain.results.lines import CurvePoint, MetgLine
 from taskgrain.results.measurements import Folder
 from taskgrain.study.fields import WORKLOAD
 from taskgrain.study.workload import Workload
-from taskgrain.words.endings import Ending
 from taskgrain.words.interval import Interval
-from taskgrain.words.origin import MEASURED, Origin
 
 _MOST_INFLATION = 1e3
 """Nothing is known where it is larger."""
@@ -30,40 +28,18 @@ SamplesOf = Callable[[], Mapping[str, tuple[Sample, ...]]]
 class Curve:
     """The efficiency curve of one cell."""
 
-    system: str
-    """An earlier build has its hash in the name: `mpi@ab12cd34`."""
+    cell: Cell
     workload: Workload
     """On whichever cores: `cores` says on how many."""
     cores: int | None
     """The cores of the workload, not only those that the system occupies."""
     points: Efficiencies
     """The sizes whose efficiency is known; of one run, without an interval."""
-    threshold: float | None
-    metg: Interval
     folder: Path
     machine: str
     """Its processor, as `machine.json` says it."""
-    fingerprint: str | None
-    """The machine's, by the session."""
-    time: float | None
-    """Unix time of the cell's end."""
-    disturbed: float | None = None
-    """The share of its runs that others disturbed."""
-    others: float | None = None
-    """The share of the cores' time that others used during its runs."""
-    slowdown: float | None = None
-    """The kernel alone at its best over the kernel alone beside its runs."""
-    cell: str = ""
-    """Its name in the folder."""
-    occupied: int | None = None
-    """The cores that the system occupies."""
-    bound: bool = False
-    """True if its system only shows what could be reached."""
-    origin: Origin = MEASURED
     problem: str = ""
     """Why it has no points, if it has none."""
-    unfinished: bool = False
-    """True if its time ran out before it was known as well as was asked."""
     sizes: Mapping[float, float] = field(default_factory=dict)
     """The iterations of the tasks of each point."""
     samples_of: SamplesOf = field(default=dict, repr=False, compare=False)
@@ -72,19 +48,16 @@ class Curve:
     @property
     def samples(self) -> tuple[Sample, ...]:
         """The samples that it rests on; rounds of one number ran together in its folder."""
-        return self.samples_of().get(self.cell, ())
-
-    @property
-    def called(self) -> str:
-        """Its system in tables, as `Cell.called`."""
-        return marked(self.system, self.bound, self.origin)
+        return self.samples_of().get(self.cell.name, ())
 
     def needed(self, level: float) -> Interval | None:
         """The work that an efficiency needs, if METG was searched for it: at METG, work is that share of a
         task."""
-        if self.threshold is None or self.metg.value is None or not math.isclose(level, self.threshold):
+        result, metg = self.cell.result, self.cell.metg
+        threshold = result.threshold if result else None
+        if threshold is None or metg.value is None or not math.isclose(level, threshold):
             return None
-        return self.metg.times(level)
+        return metg.times(level)
 
 
 def opened(folder: Path, *, interrupted: bool = False) -> tuple[list[Curve], tuple[str, ...]]:
@@ -102,38 +75,24 @@ def opened(folder: Path, *, interrupted: bool = False) -> tuple[list[Curve], tup
 def of(cell: Cell, place: Folder, *, interrupted: bool = False) -> Curve | None:
     """The curve of a cell of a folder that has ended, or was `interrupted`."""
     started, failure = cell.started, cell.failure
-    line = cell.result
-    if line is None and failure is not None:
-        line = MetgLine(cell=cell.name, time=failure.time)
-    if started is None or line is None or not started.system or not (cell.ending.final or interrupted):
+    known = cell.result is not None or failure is not None
+    if started is None or not known or not started.system or not (cell.ending.final or interrupted):
         return None
     cpu, cores = place.machine.get("cpu"), place.study.table.get("cores")
     asked = started.workload.get("cores") or len(cell.session.cores)
-    points, problem = list(_points(line)), "it was not measured long enough"
+    points, problem = list(_points(cell.result)) if cell.result else [], "it was not measured long enough"
     if failure is not None:
         problem = f"{failure.kind_of}: {failure.message or ''}"
     elif outcome.all_start(cell):
         points, problem = [], "its runs were mostly start and end"
     return Curve(
-        started.system,
+        cell,
         _workload(started.workload),
         asked or (cores if isinstance(cores, int) else None) or started.cores,
         {work: share for work, share, _ in points},
-        line.threshold,
-        cell.metg,
         place.folder,
         str(cpu.get("model") or "") if isinstance(cpu, dict) else "",
-        cell.session.machine,
-        line.time,
-        cell.disturbed,
-        cell.others,
-        cell.slowdown,
-        cell.name,
-        cell.cores,
-        cell.bound,
-        cell.origin,
         "" if points else problem,
-        cell.ending in (Ending.BUDGET, Ending.UNFINISHED),
         {work: size for work, _, size in points},
         place.samples,
     )

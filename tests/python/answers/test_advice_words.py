@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from advice_answers import QUESTION, found
+from advice_answers import QUESTION, found, other
 
 from taskgrain.answers import advice_words
 from taskgrain.answers.advise import Answer, Choice, answer, choice
 from taskgrain.estimate.advice import Efficiency, Level
 from taskgrain.study.workload import Workload
+from taskgrain.words.endings import Ending
 from taskgrain.words.interval import Interval
 
 
@@ -21,7 +22,7 @@ def said(*answers: Answer) -> list[str]:
 def once(one: Answer) -> Answer:
     assert one.curve
     points = {work: Interval(found.value) for work, found in one.curve.points.items()}
-    return answer(QUESTION, one.system, replace(one.curve, points=points, unfinished=True))
+    return answer(QUESTION, one.system, replace(other(one.curve, ending=Ending.BUDGET), points=points))
 
 
 def test_systems_are_said_by_the_highest_efficiency_that_is_sure() -> None:
@@ -57,8 +58,7 @@ def test_what_is_not_known_is_said_to_be() -> None:
 
 def test_a_disturbed_machine_is_said_first() -> None:
     one = found("slow", 30e-6)
-    assert one.curve
-    slow = answer(QUESTION, "slow", replace(one.curve, disturbed=0.8))
+    slow = answer(QUESTION, "slow", other(one.curve, disturbed=0.8))
     first, second = said(slow)
     assert first == (
         "The machine was busy: other programs disturbed 80 % of the runs. The systems may be more efficient "
@@ -68,10 +68,10 @@ def test_a_disturbed_machine_is_said_first() -> None:
     first, choice, *others = said(slow, found("late", 30e-6), found("good", 3e-6))
     assert ". slow may be more efficient than shown." in first
     quiet = [found(name, 3e-6) for name in "abc"]
-    quiet = [replace(one, curve=one.curve and replace(one.curve, disturbed=0.0)) for one in quiet]
+    quiet = [replace(one, curve=one.curve and other(one.curve, disturbed=0.0)) for one in quiet]
     first, *_ = said(*quiet, slow)
     assert first.startswith("Others were busy beside the runs of slow. slow may be more efficient than")
-    a_little = [replace(one, curve=one.curve and replace(one.curve, others=0.2)) for one in quiet]
+    a_little = [replace(one, curve=one.curve and other(one.curve, others=0.2)) for one in quiet]
     first, *_ = said(*a_little)
     assert first == (
         "The machine was busy: others used 20 % of the cores' time during the runs. Measure again on a quiet "
@@ -157,8 +157,7 @@ def test_a_margin_is_as_sure_as_its_bounds() -> None:
 
 def test_nobody_is_told_to_choose_a_bound() -> None:
     limit, mpi = found("limit", 1e-7), found("mpi", 1e-6)
-    assert limit.curve
-    bound = replace(limit, curve=replace(limit.curve, bound=True))
+    bound = replace(limit, curve=other(limit.curve, bound=True))
     first, last = said(bound, mpi)
     assert first == "Tasks of 20 µs reach 90 % with mpi."
     assert last.startswith("Nobody can choose a bound, which shows what could be reached: limit (bound) 99")

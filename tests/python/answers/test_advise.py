@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import math
 import random
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
+from advice_answers import QUESTION
+from advice_answers import curve as made_up
 
 from taskgrain.answers import advise
 from taskgrain.estimate.sample import Sample
@@ -15,16 +19,9 @@ from taskgrain.results.curves import Curve
 from taskgrain.study.workload import Workload
 from taskgrain.words.interval import Interval
 
-WORKLOAD = Workload("nearest", 16, radix=6)
-QUESTION = advise.Question(20e-6, WORKLOAD, 2)
 
-
-def curve(overhead: float = 5e-6, system: str = "mpi", time: float = 1.0) -> Curve:
-    points = {}
-    for work in (5e-6, 10e-6, 20e-6, 40e-6):
-        efficiency = work / (work + overhead)
-        points[work] = Interval(efficiency, efficiency * 0.98, efficiency * 1.02)
-    return Curve(system, WORKLOAD, 2, points, None, Interval(), Path("r"), "cpu", "f00d", time)
+def curve(overhead: float = 5e-6, system: str = "mpi", **cell: Any) -> Curve:
+    return made_up(system, overhead, (5e-6, 10e-6, 20e-6, 40e-6), 0.02, **cell)
 
 
 def test_the_answer_has_every_level_with_its_margin() -> None:
@@ -42,15 +39,15 @@ def test_a_system_without_a_curve_is_not_known() -> None:
 
 
 def test_runs_beside_which_others_were_busy_do_not_show_that_tasks_are_too_short() -> None:
-    for busy in (replace(curve(), disturbed=0.4), replace(curve(), others=0.4)):
+    for busy in (curve(disturbed=0.4), curve(others=0.4)):
         found = advise.answer(QUESTION, "mpi", busy)
         assert [one.verdict for one in found.levels] == ["yes", "unknown", "unknown"]
         assert all(one.needed.low is None and one.margin.high is None for one in found.levels)
 
 
 def test_the_newest_curve_of_the_same_workload_and_cores_counts() -> None:
-    other = replace(curve(), workload=Workload("nearest", 32, radix=6), time=9.0)
-    fewer = replace(curve(), cores=1, time=9.0)
+    other = replace(curve(time=9.0), workload=Workload("nearest", 32, radix=6))
+    fewer = replace(curve(time=9.0), cores=1)
     old, new, tbb = curve(time=1.0), curve(time=2.0), curve(system="tbb")
     assert advise.newest([new, old, other, fewer, tbb], QUESTION) == {"mpi": new, "tbb": tbb}
     assert advise.differences(other, QUESTION) == ["width 32"]
@@ -78,12 +75,17 @@ def test_how_many_systems_a_budget_is_for() -> None:
     assert replace(whole, workload=Workload("dag", 4, dag="/nowhere")).fit(10.0) > 20
 
 
-def answered(system: str, overhead: float, **changes: object) -> advise.Answer:
-    return advise.answer(QUESTION, system, replace(curve(overhead, system), **changes))  # type: ignore[arg-type]
+def answered(system: str, overhead: float, cell: Mapping[str, Any] = {}, **changes: Any) -> advise.Answer:
+    """`cell` are facts of the curve's cell."""
+    return advise.answer(QUESTION, system, replace(curve(overhead, system, **cell), **changes))
 
 
 def test_what_the_best_saves_is_a_share_of_the_time_of_the_others() -> None:
-    limit, best, slow = answered("limit", 0.1e-6, bound=True), answered("mpi", 1e-6), answered("tbb", 20e-6)
+    limit, best, slow = (
+        answered("limit", 0.1e-6, {"bound": True}),
+        answered("mpi", 1e-6),
+        answered("tbb", 20e-6),
+    )
     near, unknown = answered("ptg", 1.1e-6), answered("ray", 1e-6, points={1e-6: Interval(0.3, 0.2, 0.4)})
     found = advise.choice([limit, slow, best, near, unknown])
     assert found and found.best is best and set(found.saved) == {"tbb", "ptg"} and found.bounded == (unknown,)
@@ -93,7 +95,7 @@ def test_what_the_best_saves_is_a_share_of_the_time_of_the_others() -> None:
 
 
 def test_one_core_of_two_is_half_of_the_time() -> None:
-    half, both = answered("half", 0.0, occupied=1), answered("both", 5e-6, occupied=2)
+    half, both = answered("half", 0.0, {"cores": 1}), answered("both", 5e-6, {"cores": 2})
     found = advise.choice([half, both])
     assert found and found.best is both
     assert found.saved["half"].value == pytest.approx(1 - 0.5 / 0.8)
@@ -115,7 +117,6 @@ def test_two_of_common_rounds_are_compared_within_them(tmp_path: Path) -> None:
             0.0,
             points=wide,
             sizes={20e-6: 100.0},
-            cell=name,
             samples_of=lambda: samples,
             folder=tmp_path,
         )
@@ -134,6 +135,5 @@ def test_two_of_common_rounds_are_compared_within_them(tmp_path: Path) -> None:
 
 def test_verdicts_of_one_efficiency_are_those_of_the_answer() -> None:
     for disturbed in (0.0, 0.9):
-        one = replace(curve(), disturbed=disturbed)
-        found = advise.answer(QUESTION, "mpi", one)
+        found = advise.answer(QUESTION, "mpi", curve(disturbed=disturbed))
         assert advise.verdicts(found.efficiency) == tuple(level.verdict for level in found.levels)

@@ -76,5 +76,7 @@ def test_what_a_level_needs_is_said_as_far_as_it_is_known(study: Results) -> Non
     assert (half, most) == ("50 %", "90 %")
     assert f"{one.metg.value / 2 * 1e9:.1f}" in text
     few = {1e-6: Interval(0.3, 0.29, 0.31), 2e-6: Interval(0.4, 0.39, 0.41)}
-    short = measured("a", 1e-6, known=replace(one.known, points=few, threshold=None))
+    short = measured(
+        "a", 1e-6, known=replace(one.known, points=few, cell=replace(one.known.cell, result=None))
+    )
     assert [text for _, text in task_times.least(short)] == ["more than 2.0 µs"] * 3

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-from advice_answers import QUESTION, SIZES, WORKLOAD, found
+from advice_answers import QUESTION, SIZES, WORKLOAD, found, other
 from command_line import on_terminal
 
 from taskgrain.answers.advise import answer
@@ -34,7 +34,7 @@ def test_what_is_alike_in_all_rows_is_said_once() -> None:
     curves = [
         found(name, 18e-6, (20e-6,), scatter=0.4).curve for name in ("taskgrain_graph", "taskgrain_stf")
     ]
-    answers = [answer(QUESTION, one.system, replace(one, others=0.4)) for one in curves if one]
+    answers = [answer(QUESTION, one.cell.system, other(one, others=0.4)) for one in curves if one]
     text = on_terminal(lambda terminal: advice_table.show(terminal, QUESTION, answers), 60)
     said = " ".join(text.split())
     assert "Not known of any system: whether it reaches 50 %, 80 %, 90 %. All was measured in day" in said
@@ -74,8 +74,7 @@ def test_programs_get_the_same() -> None:
 
 def test_a_simulated_system_is_marked() -> None:
     one = found("mpi", 3e-6)
-    assert one.curve
-    marked = replace(one, curve=replace(one.curve, origin=Origin(simulated=True)))
+    marked = replace(one, curve=other(one.curve, origin=Origin(simulated=True)))
     text = on_terminal(lambda terminal: advice_table.show(terminal, QUESTION, [marked]))
     assert "95 %" not in text
     assert "with mpi (simulated)." in text and "measured" not in text.splitlines()[3]

@@ -86,18 +86,19 @@ def test_an_answer_agrees_with_itself(folder: Path) -> None:
         here = [one for one in every if one.workload == workload]
         for work in TIMES:
             question = Question(work, workload, here[0].cores or 0)
-            coherent(question, [answer(question, one.system, one) for one in here])
+            coherent(question, [answer(question, one.cell.system, one) for one in here])
         for number, work in enumerate(TIMES[::4]):
             worse = [spoilt(one, (place + number) % 3) for place, one in enumerate(here)]
             question = Question(work, workload, here[0].cores or 0)
-            coherent(question, [answer(question, one.system, one) for one in worse])
+            coherent(question, [answer(question, one.cell.system, one) for one in worse])
 
 
 def spoilt(one: curves.Curve, how: int) -> curves.Curve:
     """A curve as it is, of runs that were mostly disturbed, or of one round."""
     if how == 2:
         return replace(one, points={work: Interval(share.value) for work, share in one.points.items()})
-    return replace(one, disturbed=0.9) if how == 1 else one
+    result = one.cell.result and replace(one.cell.result, disturbed_runs=9, runs=10)
+    return replace(one, cell=replace(one.cell, result=result)) if how == 1 else one
 
 
 def coherent(question: Question, answers: list[Answer]) -> None:
@@ -117,7 +118,7 @@ def coherent(question: Question, answers: list[Answer]) -> None:
         known = [each.needed.value for each in levels if each.needed.value is not None]
         assert all(lower <= higher for lower, higher in pairwise(known)), one.system
         assert efficiency(one.efficiency)
-    bounds = {one.name for one in answers if one.curve and one.curve.bound}
+    bounds = {one.name for one in answers if one.curve and one.curve.cell.bound}
     for said in sentences(question, answers):
         of_all = said.startswith(("Nobody can choose", "The machine was busy", "Others were busy"))
         assert of_all or not any(name in said for name in bounds), said

@@ -35,7 +35,7 @@ def test_from_the_first_round_on_there_is_an_answer_for_each_system(tmp_path: Pa
         "make this surer"
     )
     assert len(world.notes) == len(set(world.notes)) <= 2
-    found = {one.system: one for one in curves.opened(tmp_path)[0]}
+    found = {one.cell.system: one for one in curves.opened(tmp_path)[0]}
     answers = [
         advise.answer(advise.Question(WORK, one.workload, 2), name, one) for name, one in found.items()
     ]
@@ -75,18 +75,18 @@ def test_on_the_way_it_says_what_the_answer_says(tmp_path: Path) -> None:
     measured(tmp_path / "late", world, 1.0)
     *_, late = world.notes
     assert ", ≤ 80 %, that of 32 µs, with slow; " in late
-    first = next(one for one in curves.opened(tmp_path / "late")[0] if one.system == "slow")
+    first = next(one for one in curves.opened(tmp_path / "late")[0] if one.cell.system == "slow")
     alone = replace(first, points={work: one for work, one in first.points.items() if work > WORK})
     assert "≤ 80 %, that of 32 µs" in efficiency(advise.at(alone, WORK))
 
 
 def test_the_answer_rests_on_the_samples_that_compare_takes(tmp_path: Path) -> None:
     measured(tmp_path, World(), 0.5)
-    found = {one.cell: one for one in curves.opened(tmp_path)[0]}
+    found = {one.cell.name: one for one in curves.opened(tmp_path)[0]}
     every = {one.cell.name: one.samples for one in measurements.opened(tmp_path).measurements}
     assert {name: one.samples for name, one in found.items()} == every and all(every.values())
     answers = [
-        advise.answer(advise.Question(WORK, one.workload, 2), one.system, one) for one in found.values()
+        advise.answer(advise.Question(WORK, one.workload, 2), one.cell.system, one) for one in found.values()
     ]
     chosen = advise.choice(answers)
     assert (

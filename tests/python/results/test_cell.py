@@ -130,7 +130,7 @@ def by_report(results: data.Results) -> dict[str, Said]:
 def by_curves(folder: Path) -> dict[str, Said]:
     """As `advise` knows them: only cells that have ended."""
     every = curves.opened(folder)[0]
-    return {one.cell: ("", one.metg.value, one.metg.low, one.metg.high) for one in every}
+    return {one.cell.name: ("", *said(one.cell)[1:]) for one in every}
 
 
 def by_history(folder: Path) -> dict[str, Said]:

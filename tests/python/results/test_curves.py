@@ -25,10 +25,11 @@ def folder(path: Path, *lines: dict[str, object]) -> Path:
 
 def test_a_curve_knows_its_cell_and_where_it_comes_from(tmp_path: Path) -> None:
     (found,) = curves.opened(folder(tmp_path, ended(disturbed_runs=3, runs=12)))[0]
-    assert (found.system, found.workload.name) == ("mpi", "nearest/radix=5/width=16")
-    assert (found.cores, found.fingerprint, found.folder) == (2, "f00d", tmp_path)
+    assert (found.cell.system, found.workload.name) == ("mpi", "nearest/radix=5/width=16")
+    assert (found.cores, found.cell.session.machine, found.folder) == (2, "f00d", tmp_path)
     assert found.machine == MACHINE["cpu"]["model"]  # type: ignore[index]
-    assert (found.time, found.disturbed, found.threshold) == (1.7e9, 0.25, 0.5)
+    assert found.cell.result and found.cell.result.threshold == 0.5
+    assert (found.cell.time, found.cell.disturbed) == (1.7e9, 0.25)
     for work, one in found.points.items():
         assert one.known and (one.low or 1.0) < one.number < (one.high or 0.0)
         assert one.value == pytest.approx(work / (work + 2e-6), rel=0.05)
@@ -44,7 +45,7 @@ def test_what_a_search_was_for_is_known_better(tmp_path: Path) -> None:
 
 def test_the_last_line_of_a_cell_counts(tmp_path: Path) -> None:
     (found,) = curves.opened(folder(tmp_path, ended(), ended(metg=8e-6)))[0]
-    assert found.metg.value == 8e-6
+    assert found.cell.metg.value == 8e-6
 
 
 def test_a_correlated_curve_has_wider_intervals(tmp_path: Path) -> None:
@@ -85,7 +86,7 @@ def test_where_a_folder_does_not_say_what_is_a_bound_the_catalogue_does(
     cell = cell_name("limit", "fft")
     line = cell_line("limit", "fft") | ({} if said is None else {"bound": said})
     (found,) = curves.opened(write(tmp_path, [SESSION, line, metg_line(cell, 4e-6)]))[0]
-    assert found.bound == bound
+    assert found.cell.bound == bound
 
 
 def test_a_cell_that_failed_says_why_it_has_no_curve(tmp_path: Path) -> None:
