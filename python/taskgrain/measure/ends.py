@@ -13,7 +13,8 @@ from taskgrain.measure.drivers import Drivers
 from taskgrain.measure.journal import Journal
 from taskgrain.measure.plan import Plan
 from taskgrain.measure.record import CellState, Record
-from taskgrain.results.lines import CellLine, CrashLine, CurvePoint, FailureLine, MetgLine, Warning
+from taskgrain.results.lines import CellLine, CrashLine, CurvePoint, FailureLine, MetgLine
+from taskgrain.results.values import Warning
 from taskgrain.study.shape import best_efficiency, bound_of
 from taskgrain.study.workload import REFERENCE
 from taskgrain.words.endings import Ending

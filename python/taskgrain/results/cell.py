@@ -13,6 +13,7 @@ from statistics import fmean
 from typing import Any, TypeVar
 
 from taskgrain.results.builds import plain
+from taskgrain.results.field import fields
 from taskgrain.results.lines import (
     UNKNOWN_ERROR,
     CellLine,
@@ -26,7 +27,6 @@ from taskgrain.results.lines import (
     RejectedLine,
     RunLine,
     SessionLine,
-    fields,
 )
 from taskgrain.words.endings import Ending
 from taskgrain.words.errors import InputError

@@ -15,6 +15,8 @@ from typing import Any
 
 from taskgrain.results import lines, outcome, ranking, values
 from taskgrain.results.cell import Cell
+from taskgrain.results.field import Field, Kind
+from taskgrain.results.field import fields as fields_of
 from taskgrain.results.lines import Attempt, CellLine, FailureLine, MetgLine, RunLine
 from taskgrain.study.fields import GIVEN, WORKLOAD
 from taskgrain.words import quantity
@@ -27,7 +29,7 @@ class Column:
     there."""
 
     name: str
-    kind: lines.Kind
+    kind: Kind
     unit: str
     meaning: str
     source: str = ""
@@ -101,7 +103,7 @@ def of(owner: type, names: str) -> tuple[Column, ...]:
     found = []
     for word in names.split():
         name, _, source = word.partition("=")
-        field = lines.fields(owner)[source or name]
+        field = fields_of(owner)[source or name]
         found.append(Column(name, field.kind, field.unit, field.meaning, source))
     return tuple(found)
 
@@ -113,7 +115,7 @@ def time_of(meaning: str) -> tuple[Column, ...]:
 
 def of_workload(name: str) -> Column:
     field = GIVEN[name]
-    kind = lines.Field(lines.WORKLOAD[name], "").kind
+    kind = Field(lines.WORKLOAD[name], "").kind
     return Column(field.column, kind, field.unit, field.text.removesuffix("."))
 
 
@@ -124,7 +126,7 @@ def field(path: str, title: str = "", shown: Shown = Shown.NOWHERE, name: str = 
     """A field of a line of a cell: `started.reference`, `result.rounds`, `failure.message`. `name` is that of
     its column, if it is another. It is an `Interval` if the line has fields `…_low` and `…_high` too."""
     line, _, source = path.partition(".")
-    fields = lines.fields(_LINES[line])
+    fields = fields_of(_LINES[line])
     columns = of(_LINES[line], f"{name}={source}" if name else source)
     if f"{source}_low" in fields:
         bounds = of(_LINES[line], f"{source}_low {source}_high")

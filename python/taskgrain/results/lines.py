@@ -7,122 +7,37 @@ empty tuple where it is a list. All times are in seconds.
 from __future__ import annotations
 
 import dataclasses
-import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 from taskgrain.results import values
+from taskgrain.results.field import Field, Read, amount, field, flag, integer, plain, positive, text
 from taskgrain.study.fields import WORKLOAD as FIELDS
 from taskgrain.study.workload import REFERENCE, Workload
 from taskgrain.words.endings import Ending
 from taskgrain.words.interval import Interval
-from taskgrain.words.warnings import read_notice
 
 UNKNOWN_ERROR = "unknown"
 """The kind of a failure of which no line says one."""
 SCHEMA = 1
 """The newest schema that this version knows, and the one that it writes."""
 
-Kind = Literal["text", "integer", "number", "flag", "table"]
-Warning = Mapping[str, Any] | str
-"""A code with its values; older versions wrote a sentence."""
 ReferenceKey = tuple[Any, ...]
 """The values that tell references apart: the program, and the values of `OF_A_REFERENCE`; the last are its
 nodes, and the cores of each."""
-_Read = Callable[[Any], Any]
-
-_KINDS: dict[_Read, Kind] = {
-    values.text: "text",
-    values.ending: "text",
-    values.integer: "integer",
-    values.ordinal: "integer",
-    values.flag: "flag",
-    values.number: "number",
-    values.amount: "number",
-    values.positive: "number",
-    values.share: "number",
-}
-
-
-_TYPES: dict[str, _Read] = {
+_TYPES: dict[str, Read] = {
     "integer": values.integer,
     "bytes": values.integer,
     "number": values.number,
     "seconds": values.number,
     "flag": values.flag,
 }
-WORKLOAD: dict[str, _Read] = {name: _TYPES.get(one.type, values.text) for name, one in FIELDS.items()}
+WORKLOAD: dict[str, Read] = {name: _TYPES.get(one.type, values.text) for name, one in FIELDS.items()}
 """How the fields of a workload are read."""
-OF_A_REFERENCE = (
-    "kernel",
-    *(name for name in Workload("", 0).reference() if name != "name"),
-    "nodes",
-    "cores",
-)
+_SIZES = (name for name in Workload("", 0).reference() if name != "name")
+OF_A_REFERENCE = ("kernel", *_SIZES, "nodes", "cores")
 """The fields of a workload that say what the kernel does alone, and on how many nodes and cores at once."""
-
-
-@dataclass(frozen=True)
-class Field:
-    """The facts about a field."""
-
-    read: _Read
-    meaning: str
-    unit: str = ""
-    listed: bool = False
-    """True if it is a list of such values."""
-    gaps: bool = False
-    """True if an element that makes no sense keeps its place in the list, as None."""
-    always: bool = False
-    """True if a line has the field also where it is not known: null, or an empty list."""
-    made: type | None = None
-    """The type of the elements of a list of tables."""
-
-    @property
-    def kind(self) -> Kind:
-        """Of the value, or of the elements of a list."""
-        return _KINDS.get(self.read, "table")
-
-
-def _field(read: _Read, meaning: str, unit: str = "", **rest: Any) -> Any:
-    described = Field(read, meaning, unit, **rest)
-    empty: object = () if described.listed else None
-    return dataclasses.field(default=empty, metadata={"field": described})
-
-
-def _text(meaning: str) -> Any:
-    return _field(values.text, meaning)
-
-
-def _integer(meaning: str, unit: str = "") -> Any:
-    return _field(values.integer, meaning, unit)
-
-
-def _positive(meaning: str, unit: str = "", **rest: bool) -> Any:
-    return _field(values.positive, meaning, unit, **rest)
-
-
-def _table(value: object) -> Mapping[str, Any] | None:
-    return value if isinstance(value, dict) else None
-
-
-def _warning(value: object) -> Warning | None:
-    if not isinstance(value, dict):
-        return values.text(value)
-    if read_notice(value) is None:  # it has no code
-        return None
-    try:
-        json.dumps(value, allow_nan=False)
-    except ValueError:
-        return None
-    return value
-
-
-def _places(value: object) -> tuple[int, ...] | None:
-    found = [values.integer(one) for one in value] if isinstance(value, list) else [None]
-    return None if None in found else tuple(one for one in found if one is not None)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,8 +46,8 @@ class Line:
 
     kind: ClassVar[str]
     schema: int = SCHEMA
-    time: float | None = _field(values.number, "Unix time at which the line was written", "s")
-    elapsed: float | None = _field(values.amount, "measured so far, over all calls", "s")
+    time: float | None = field(values.number, "Unix time at which the line was written", "s")
+    elapsed: float | None = amount("measured so far, over all calls", "s")
 
     def to_json(self) -> dict[str, Any]:
         """The line as an object of JSON."""
@@ -168,25 +83,25 @@ class OfCell(Line):
 class Build:
     """The build of a system, or a reference, when a session began."""
 
-    name: str | None = _text("name of the system, or of the reference")
-    build: str | None = _text("hash of its driver, and of the reference that it is measured against")
-    env: Mapping[str, Any] | None = _field(_table, "variables that the user passed to it on purpose")
-    title: str | None = _text("title of the system, of its system.toml")
-    parallelism: str | None = _text("explicit or implicit, of its system.toml")
-    distributed: bool | None = _field(values.flag, "whether it runs on several nodes, of its system.toml")
+    name: str | None = text("name of the system, or of the reference")
+    build: str | None = text("hash of its driver, and of the reference that it is measured against")
+    env: Mapping[str, Any] | None = field(values.table, "variables that the user passed to it on purpose")
+    title: str | None = text("title of the system, of its system.toml")
+    parallelism: str | None = text("explicit or implicit, of its system.toml")
+    distributed: bool | None = flag("whether it runs on several nodes, of its system.toml")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Host:
     """One of several hosts that a session measures on."""
 
-    host: str | None = _text("name of the host")
-    machine: str | None = _text("hash of what decides how fast it is")
-    cpu: str | None = _text("model of its processors")
-    cores: int | None = _integer("physical cores that it has for this")
-    memory_bytes: int | None = _integer("memory, to a GiB", "B")
-    kernel: str | None = _text("version of its kernel")
-    governor: str | None = _text("frequency governor of its first processor")
+    host: str | None = text("name of the host")
+    machine: str | None = text("hash of what decides how fast it is")
+    cpu: str | None = text("model of its processors")
+    cores: int | None = integer("physical cores that it has for this")
+    memory_bytes: int | None = integer("memory, to a GiB", "B")
+    kernel: str | None = text("version of its kernel")
+    governor: str | None = text("frequency governor of its first processor")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -198,33 +113,33 @@ class SessionLine(Line):
     """
 
     kind: ClassVar[str] = "session"
-    session: str | None = _text("name of the session, a random one")
-    machine: str | None = _text("hash of what decides how fast the machine is: CPU, caches, memory, kernel")
-    boot: str | None = _text("boot of the machine, as the kernel names it")
-    taskgrain: str | None = _text("version of taskgrain")
-    commit: str | None = _text("commit of taskgrain, with `-dirty` after changes")
-    host: str | None = _text("name of the machine")
-    cpu: str | None = _text("model of its processors")
-    kernel: str | None = _text("version of its kernel")
-    governor: str | None = _text("frequency governor of its first processor")
-    limit: float | None = _field(values.positive, "cores that the quota of the control group allows")
-    cores: tuple[int, ...] = _field(values.integer, "processors that are measured on", listed=True)
-    hosts: tuple[Host, ...] = _field(
-        _table, "the hosts, this one first, if there are several", listed=True, made=Host
+    session: str | None = text("name of the session, a random one")
+    machine: str | None = text("hash of what decides how fast the machine is: CPU, caches, memory, kernel")
+    boot: str | None = text("boot of the machine, as the kernel names it")
+    taskgrain: str | None = text("version of taskgrain")
+    commit: str | None = text("commit of taskgrain, with `-dirty` after changes")
+    host: str | None = text("name of the machine")
+    cpu: str | None = text("model of its processors")
+    kernel: str | None = text("version of its kernel")
+    governor: str | None = text("frequency governor of its first processor")
+    limit: float | None = positive("cores that the quota of the control group allows")
+    cores: tuple[int, ...] = field(values.integer, "processors that are measured on", listed=True)
+    hosts: tuple[Host, ...] = field(
+        values.table, "the hosts, this one first, if there are several", listed=True, made=Host
     )
-    kinds: tuple[str, ...] = _field(
+    kinds: tuple[str, ...] = field(
         values.text, "kind of each core, where the machine has several", listed=True
     )
-    systems: tuple[Build, ...] = _field(
-        _table, "the builds of the systems and of their references", listed=True, made=Build
+    systems: tuple[Build, ...] = field(
+        values.table, "the builds of the systems and of their references", listed=True, made=Build
     )
-    withheld: Mapping[str, Any] | None = _field(
-        _table, "variables of the user's shell that no driver got, because runtimes read them"
+    withheld: Mapping[str, Any] | None = field(
+        values.table, "variables of the user's shell that no driver got, because runtimes read them"
     )
-    libraries: Mapping[str, Any] | None = _field(
-        _table, "variables of the user's shell that drivers got and that choose their libraries"
+    libraries: Mapping[str, Any] | None = field(
+        values.table, "variables of the user's shell that drivers got and that choose their libraries"
     )
-    restarted: tuple[str, ...] = _field(
+    restarted: tuple[str, ...] = field(
         values.text, "systems and references of which no earlier line counts any more", listed=True
     )
 
@@ -239,18 +154,18 @@ class CellLine(OfCell):
     """A cell as it starts, or as it starts again after a failure."""
 
     kind: ClassVar[str] = "cell"
-    system: str | None = _text("system")
+    system: str | None = text("system")
     workload: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     """The fields of the workload that the line has; in JSON they stand in the line itself."""
-    steps: int | None = _integer("time steps of the graph; 0: chosen for each cell")
-    threshold: float | None = _field(values.share, "the efficiency that METG is for")
-    cores: int | None = _integer("cores that the system occupies")
-    bound: bool | None = _field(values.flag, "whether the system only shows what could be reached")
-    simulated: bool | None = _field(values.flag, "whether its times are of a simulation")
-    simulation_error: float | None = _positive("factor within which its simulation was of what is measured")
-    command: str | None = _text("the command that measures the cell alone")
-    reference: str | None = _text("the program that efficiency is measured against")
-    driver: Mapping[str, Any] | None = _field(_table, "what the driver said of itself when it started")
+    steps: int | None = integer("time steps of the graph; 0: chosen for each cell")
+    threshold: float | None = field(values.share, "the efficiency that METG is for")
+    cores: int | None = integer("cores that the system occupies")
+    bound: bool | None = flag("whether the system only shows what could be reached")
+    simulated: bool | None = flag("whether its times are of a simulation")
+    simulation_error: float | None = positive("factor within which its simulation was of what is measured")
+    command: str | None = text("the command that measures the cell alone")
+    reference: str | None = text("the program that efficiency is measured against")
+    driver: Mapping[str, Any] | None = field(values.table, "what the driver said of itself when it started")
 
     @property
     def reference_key(self) -> ReferenceKey:
@@ -262,80 +177,73 @@ class CellLine(OfCell):
 class Attempt(OfCell):
     """One answer of a driver."""
 
-    phase: str | None = _text(
+    phase: str | None = text(
         "bracket, measure, sweep, start (few steps), longer (many), or floor (the empty kernel)"
     )
-    round: int | None = _integer("round of the phase, from 0")
-    iterations: int | None = _integer("of the kernel in each task; 0: the empty kernel")
-    steps: int | None = _integer("time steps of the graph")
-    process: int | None = _field(
+    round: int | None = integer("round of the phase, from 0")
+    iterations: int | None = integer("of the kernel in each task; 0: the empty kernel")
+    steps: int | None = integer("time steps of the graph")
+    process: int | None = field(
         values.ordinal, "which of the processes of its system in this session answered, from 1"
     )
-    seconds: tuple[float | None, ...] = _positive(
+    seconds: tuple[float | None, ...] = positive(
         "wall time of the sample", "s", listed=True, gaps=True, always=True
     )
     """One for each timed repeat."""
-    waited: tuple[float | None, ...] = _field(
-        values.amount,
+    waited: tuple[float | None, ...] = amount(
         "that its threads, all together, waited in the sample for processors that others had",
         "s",
         listed=True,
         gaps=True,
     )
     """One for each timed repeat; none where the driver does not know."""
-    prepare_seconds: tuple[float | None, ...] = _field(
-        values.amount,
-        "spent on the graph before the clock started",
-        "s",
-        listed=True,
-        gaps=True,
-        always=True,
+    prepare_seconds: tuple[float | None, ...] = amount(
+        "spent on the graph before the clock started", "s", listed=True, gaps=True, always=True
     )
     """One for each timed repeat, or one for all of them."""
-    tasks: int | None = _integer("tasks of the sample")
-    dependencies: int | None = _integer("dependences of the sample")
-    work: float | None = _field(values.amount, "work of the sample", "work_unit")
-    work_unit: str | None = _text("unit of work: flop, byte, iteration")
-    cores: int | None = _integer("cores that the system occupies")
-    peak_rss_bytes: int | None = _integer("largest resident memory of the driver so far", "B")
-    binding: tuple[tuple[int, ...], ...] = _field(_places, "processors that each worker may use", listed=True)
-    busy: float | None = _field(values.amount, "share of the cores' time that others took during the run")
-    busy_hosts: tuple[float | None, ...] = _field(
-        values.amount, "the same of each host, this one first, if there are several", listed=True
+    tasks: int | None = integer("tasks of the sample")
+    dependencies: int | None = integer("dependences of the sample")
+    work: float | None = amount("work of the sample", "work_unit")
+    work_unit: str | None = text("unit of work: flop, byte, iteration")
+    cores: int | None = integer("cores that the system occupies")
+    peak_rss_bytes: int | None = integer("largest resident memory of the driver so far", "B")
+    binding: tuple[tuple[int, ...], ...] = field(
+        values.places, "processors that each worker may use", listed=True
     )
-    steal: float | None = _field(values.amount, "the hypervisor's part of it")
-    throttled: float | None = _field(
-        values.positive,
-        "for which the control group's quota stopped threads during the run, all together",
-        "s",
+    busy: float | None = amount("share of the cores' time that others took during the run")
+    busy_hosts: tuple[float | None, ...] = amount(
+        "the same of each host, this one first, if there are several", listed=True
     )
-    switches: int | None = _integer("involuntary context switches of the driver's threads during the run")
-    joules: float | None = _field(
-        values.amount, "energy of all processors during the run, preparation and warm-up included", "J"
+    steal: float | None = amount("the hypervisor's part of it")
+    throttled: float | None = positive(
+        "for which the control group's quota stopped threads during the run, all together", "s"
     )
-    warnings: tuple[Warning, ...] = _field(_warning, "what was odd about the answer", listed=True)
-    reference_before: tuple[float | None, ...] = _positive(
+    switches: int | None = integer("involuntary context switches of the driver's threads during the run")
+    joules: float | None = amount(
+        "energy of all processors during the run, preparation and warm-up included", "J"
+    )
+    warnings: tuple[values.Warning, ...] = field(values.warning, "what was odd about the answer", listed=True)
+    reference_before: tuple[float | None, ...] = positive(
         "of the kernel alone on that core, just before the run; only in older results",
         "work_unit/s",
         listed=True,
         gaps=True,
     )
     """One for each core."""
-    reference_after: tuple[float | None, ...] = _positive(
+    reference_after: tuple[float | None, ...] = positive(
         "of the kernel alone on that core, just after the run; only in older results",
         "work_unit/s",
         listed=True,
         gaps=True,
     )
     """One for each core."""
-    slowdown: float | None = _positive(
+    slowdown: float | None = positive(
         "how many times slower the cores were than at their best; only in older results"
     )
-    disturbed: bool | None = _field(
-        values.flag,
-        "whether other programs disturbed all repeats of the run, by `busy` and `waited`, or a quota did",
+    disturbed: bool | None = flag(
+        "whether other programs disturbed all repeats of the run, by `busy` and `waited`, or a quota did"
     )
-    attempts: int | None = _integer("number of attempts, because a disturbed run is repeated")
+    attempts: int | None = integer("number of attempts, because a disturbed run is repeated")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -357,10 +265,10 @@ class ReferenceLine(Line):
     """One measurement of the kernel alone."""
 
     kind: ClassVar[str] = "reference"
-    program: str | None = _text("the program that measured")
+    program: str | None = text("the program that measured")
     workload: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     """The fields of `OF_A_REFERENCE` that the line has; in JSON they stand in the line itself."""
-    rates: tuple[float | None, ...] = _positive(
+    rates: tuple[float | None, ...] = positive(
         "of the kernel alone on that core, all cores running",
         "work_unit/s",
         listed=True,
@@ -368,13 +276,11 @@ class ReferenceLine(Line):
         always=True,
     )
     """One for each core, or for each processor where the program is a system's own."""
-    work_unit: str | None = _text("unit of work: flop, byte, iteration")
-    busy: float | None = _field(values.amount, "share of the cores' time that others took")
-    steal: float | None = _field(values.amount, "the hypervisor's part of it")
-    load: float | None = _field(
-        values.amount, "processes that ran or waited for a core, averaged over a minute"
-    )
-    hertz: int | None = _integer("clock of the first core, where the system tells", "Hz")
+    work_unit: str | None = text("unit of work: flop, byte, iteration")
+    busy: float | None = amount("share of the cores' time that others took")
+    steal: float | None = amount("the hypervisor's part of it")
+    load: float | None = amount("processes that ran or waited for a core, averaged over a minute")
+    hertz: int | None = integer("clock of the first core, where the system tells", "Hz")
 
     @property
     def reference_key(self) -> ReferenceKey:
@@ -394,8 +300,8 @@ class CrashLine(OfCell):
     """A driver ended and was started again for the same run."""
 
     kind: ClassVar[str] = "crash"
-    message: str | None = _text("how it ended")
-    log: str | None = _text("the last lines that it printed")
+    message: str | None = text("how it ended")
+    log: str | None = text("the last lines that it printed")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -403,9 +309,9 @@ class FailureLine(OfCell):
     """A cell failed."""
 
     kind: ClassVar[str] = "failure"
-    error: str | None = _text("kind of the failure that ended the cell")
-    message: str | None = _text("its message")
-    log: str | None = _text("the last lines that the driver printed")
+    error: str | None = text("kind of the failure that ended the cell")
+    message: str | None = text("its message")
+    log: str | None = text("the last lines that the driver printed")
 
     def text(self) -> str:
         """The failure in a line."""
@@ -421,15 +327,15 @@ class FailureLine(OfCell):
 class CurvePoint:
     """One task size of a cell's efficiency curve."""
 
-    iterations: float | None = _positive("of the kernel in each task")
-    granularity: float | None = _positive("median over the rounds", "s")
-    granularity_low: float | None = _positive("lower end of its 95 % interval", "s", always=True)
-    granularity_high: float | None = _positive("upper end of its 95 % interval", "s", always=True)
-    efficiency: float | None = _field(values.number, "share of the peak rate")
-    efficiency_low: float | None = _field(values.number, "lower end of its 95 % interval", always=True)
-    efficiency_high: float | None = _field(values.number, "upper end of its 95 % interval", always=True)
-    repeats: int | None = _integer("samples behind the point")
-    asked: float | None = _positive("that the work of a task was to take alone, if that was given", "s")
+    iterations: float | None = positive("of the kernel in each task")
+    granularity: float | None = positive("median over the rounds", "s")
+    granularity_low: float | None = positive("lower end of its 95 % interval", "s", always=True)
+    granularity_high: float | None = positive("upper end of its 95 % interval", "s", always=True)
+    efficiency: float | None = field(values.number, "share of the peak rate")
+    efficiency_low: float | None = field(values.number, "lower end of its 95 % interval", always=True)
+    efficiency_high: float | None = field(values.number, "upper end of its 95 % interval", always=True)
+    repeats: int | None = integer("samples behind the point")
+    asked: float | None = positive("that the work of a task was to take alone, if that was given", "s")
 
     @property
     def time(self) -> Interval:
@@ -447,51 +353,52 @@ class MetgLine(OfCell):
     """The result of a cell."""
 
     kind: ClassVar[str] = "metg"
-    ending: Ending | None = _field(  # noqa: RUF009 - as all fields here
+    ending: Ending | None = field(  # noqa: RUF009 - as all fields here
         values.ending, "why the cell ended (see the results folder), or unfinished"
     )
-    threshold: float | None = _field(values.share, "the efficiency that METG is for")
-    metg: float | None = _positive("METG", "s", always=True)
-    low: float | None = _positive("lower end of its 95 % interval", "s", always=True)
-    high: float | None = _positive("upper end of its 95 % interval", "s", always=True)
-    work: float | None = _positive("work of a task at METG, which does not depend on the clock", "work_unit")
-    work_low: float | None = _positive("lower end of its 95 % interval", "work_unit")
-    work_high: float | None = _positive("upper end of its 95 % interval", "work_unit")
-    iterations: float | None = _positive("iterations of a task at METG", always=True)
-    overhead: float | None = _positive("of a task at METG: what remains at no work", "s")
-    overhead_low: float | None = _positive("lower end of its 95 % interval", "s")
-    overhead_high: float | None = _positive("upper end of its 95 % interval", "s")
-    quiet: float | None = _positive("METG on quiet cores, in older results", "s")
-    quiet_low: float | None = _positive("lower end of its 95 % interval", "s")
-    quiet_high: float | None = _positive("upper end of its 95 % interval", "s")
-    floor: float | None = _positive("granularity of the empty kernel", "s", always=True)
-    floor_low: float | None = _positive("lower end of its 95 % interval", "s", always=True)
-    floor_high: float | None = _positive("upper end of its 95 % interval", "s", always=True)
-    start: float | None = _field(values.amount, "start and end of a run, which METG is without", "s")
-    start_low: float | None = _field(values.amount, "lower end of its 95 % interval", "s")
-    start_high: float | None = _field(values.amount, "upper end of its 95 % interval", "s")
-    rounds: int | None = _integer("complete rounds")
-    systematic: float | None = _field(
-        values.amount, "half-width of the interval, relative to METG, that more rounds do not make narrower"
+    threshold: float | None = field(values.share, "the efficiency that METG is for")
+    metg: float | None = positive("METG", "s", always=True)
+    low: float | None = positive("lower end of its 95 % interval", "s", always=True)
+    high: float | None = positive("upper end of its 95 % interval", "s", always=True)
+    work: float | None = positive("work of a task at METG, which does not depend on the clock", "work_unit")
+    work_low: float | None = positive("lower end of its 95 % interval", "work_unit")
+    work_high: float | None = positive("upper end of its 95 % interval", "work_unit")
+    iterations: float | None = positive("iterations of a task at METG", always=True)
+    overhead: float | None = positive("of a task at METG: what remains at no work", "s")
+    overhead_low: float | None = positive("lower end of its 95 % interval", "s")
+    overhead_high: float | None = positive("upper end of its 95 % interval", "s")
+    quiet: float | None = positive("METG on quiet cores, in older results", "s")
+    quiet_low: float | None = positive("lower end of its 95 % interval", "s")
+    quiet_high: float | None = positive("upper end of its 95 % interval", "s")
+    floor: float | None = positive("granularity of the empty kernel", "s", always=True)
+    floor_low: float | None = positive("lower end of its 95 % interval", "s", always=True)
+    floor_high: float | None = positive("upper end of its 95 % interval", "s", always=True)
+    start: float | None = amount("start and end of a run, which METG is without", "s")
+    start_low: float | None = amount("lower end of its 95 % interval", "s")
+    start_high: float | None = amount("upper end of its 95 % interval", "s")
+    rounds: int | None = integer("complete rounds")
+    systematic: float | None = amount(
+        "half-width of the interval, relative to METG, that more rounds do not make narrower"
     )
-    lasting: float | None = _field(
-        values.amount,
-        "half-width of the interval, relative to METG, that comes from what processes differ by",
+    lasting: float | None = amount(
+        "half-width of the interval, relative to METG, that comes from what processes differ by"
     )
-    inflation: float | None = _field(
-        values.amount, "variance relative to that of independent rounds: neighbouring ones are alike"
+    inflation: float | None = amount(
+        "variance relative to that of independent rounds: neighbouring ones are alike"
     )
-    peak_rate: float | None = _positive(
+    peak_rate: float | None = positive(
         "peak rate of one core beside the runs, the 100 % of the efficiency", "work_unit/s", always=True
     )
-    best_rate: float | None = _positive("peak rate of one core at quiet times", "work_unit/s")
-    curve: tuple[CurvePoint, ...] = _field(
-        _table, "the efficiency curve", listed=True, always=True, made=CurvePoint
+    best_rate: float | None = positive("peak rate of one core at quiet times", "work_unit/s")
+    curve: tuple[CurvePoint, ...] = field(
+        values.table, "the efficiency curve", listed=True, always=True, made=CurvePoint
     )
-    warnings: tuple[Warning, ...] = _field(_warning, "what to know of the result", listed=True, always=True)
-    repeated_runs: int | None = _integer("runs that others disturbed and that were repeated")
-    disturbed_runs: int | None = _integer("runs that stayed disturbed")
-    runs: int | None = _integer("runs of the cell")
+    warnings: tuple[values.Warning, ...] = field(
+        values.warning, "what to know of the result", listed=True, always=True
+    )
+    repeated_runs: int | None = integer("runs that others disturbed and that were repeated")
+    disturbed_runs: int | None = integer("runs that stayed disturbed")
+    runs: int | None = integer("runs of the cell")
 
     def number(self, name: str) -> Interval:
         """A quantity with its interval: `metg`, `work`, `overhead`, `floor` or `start`."""
@@ -506,11 +413,11 @@ class RatioLine(OfCell):
     """METG of the cell divided by that of another, from the rounds in which both ran."""
 
     kind: ClassVar[str] = "ratio"
-    to: str | None = _text("the cell that it is divided by: the best of the workload, or a bound")
-    value: float | None = _positive("the ratio")
-    low: float | None = _positive("lower end of its 95 % interval", always=True)
-    high: float | None = _positive("upper end of its 95 % interval", always=True)
-    rounds: int | None = _integer("rounds that both cells have")
+    to: str | None = text("the cell that it is divided by: the best of the workload, or a bound")
+    value: float | None = positive("the ratio")
+    low: float | None = positive("lower end of its 95 % interval", always=True)
+    high: float | None = positive("upper end of its 95 % interval", always=True)
+    rounds: int | None = integer("rounds that both cells have")
 
     @property
     def ratio(self) -> Interval:
@@ -518,26 +425,9 @@ class RatioLine(OfCell):
         return Interval(self.value, self.low, self.high)
 
 
-TYPES: dict[str, type[Line]] = {
-    one.kind: one
-    for one in (
-        SessionLine,
-        CellLine,
-        RunLine,
-        RejectedLine,
-        ReferenceLine,
-        CrashLine,
-        FailureLine,
-        MetgLine,
-        RatioLine,
-    )
-}
-
-
-@cache
-def fields(owner: type) -> dict[str, Field]:
-    """The fields of a kind of line, or of a point of a curve, by name."""
-    return {one.name: one.metadata["field"] for one in dataclasses.fields(owner) if "field" in one.metadata}
+_MEASURED = (SessionLine, CellLine, RunLine, RejectedLine, ReferenceLine)
+_ENDS = (CrashLine, FailureLine, MetgLine, RatioLine)
+TYPES: dict[str, type[Line]] = {one.kind: one for one in (*_MEASURED, *_ENDS)}
 
 
 def _own(line: Line) -> dict[str, Any]:
@@ -550,16 +440,5 @@ def _own(line: Line) -> dict[str, Any]:
         elif one.name not in ("schema", "time", "elapsed") and (
             value not in (None, ()) or one.metadata["field"].always
         ):
-            found[one.name] = _plain(value)
+            found[one.name] = plain(value)
     return found
-
-
-def _plain(value: object) -> object:
-    """A value of a line as JSON has it."""
-    if isinstance(value, tuple):
-        return [_plain(one) for one in value]
-    if isinstance(value, CurvePoint | Build | Host):
-        owner: type = type(value)
-        known = {name: (getattr(value, name), one.always) for name, one in fields(owner).items()}
-        return {name: found for name, (found, always) in known.items() if found is not None or always}
-    return value

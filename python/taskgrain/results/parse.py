@@ -7,18 +7,17 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from taskgrain.results import values
+from taskgrain.results.field import Field, fields
 from taskgrain.results.lines import (
     OF_A_REFERENCE,
     SCHEMA,
     TYPES,
     WORKLOAD,
     CellLine,
-    Field,
     Line,
     OfCell,
     ReferenceLine,
     UnknownLine,
-    fields,
 )
 from taskgrain.study.fields import WORKLOAD as STUDY_FIELDS
 

@@ -18,6 +18,7 @@ from taskgrain.results.columns import (
     plain,
     time_of,
 )
+from taskgrain.results.field import fields
 from taskgrain.results.lines import (
     Attempt,
     Build,
@@ -60,7 +61,7 @@ CELLS = tuple(one for each in OF_A_CELL for one in each.exported)
 CURVE = (
     *CELL,
     *of(CellLine, "cores"),
-    *of(CurvePoint, " ".join(lines.fields(CurvePoint))),
+    *of(CurvePoint, " ".join(fields(CurvePoint))),
 )
 
 REFERENCE = (

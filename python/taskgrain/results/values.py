@@ -5,8 +5,15 @@ Each function takes any value of JSON, and returns None for one that makes no se
 
 from __future__ import annotations
 
-from taskgrain.words.endings import Ending
+import json
+from collections.abc import Mapping
+from typing import Any
 
+from taskgrain.words.endings import Ending
+from taskgrain.words.warnings import read_notice
+
+Warning = Mapping[str, Any] | str
+"""A code with its values; older versions wrote a sentence."""
 LARGEST = 2**63
 """Integers are below it, as in the driver protocol."""
 HUGE = 1e40
@@ -70,3 +77,27 @@ def share(value: object) -> float | None:
     """A number between 0 and 1."""
     found = positive(value)
     return found if found is not None and found < 1.0 else None
+
+
+def table(value: object) -> Mapping[str, Any] | None:
+    """An object of JSON."""
+    return value if isinstance(value, dict) else None
+
+
+def warning(value: object) -> Warning | None:
+    """A warning that this or an older version wrote."""
+    if not isinstance(value, dict):
+        return text(value)
+    if read_notice(value) is None:  # it has no code
+        return None
+    try:
+        json.dumps(value, allow_nan=False)
+    except ValueError:
+        return None
+    return value
+
+
+def places(value: object) -> tuple[int, ...] | None:
+    """Numbers of processors."""
+    found = [integer(one) for one in value] if isinstance(value, list) else [None]
+    return None if None in found else tuple(one for one in found if one is not None)

@@ -13,7 +13,7 @@ from markdown_blocks import blocks
 
 PAGE = Path(__file__).parents[3] / "docs/how-to/add-a-quantity.md"
 PLACES = {
-    "lines.py": '    rounds: int | None = _integer("complete rounds")\n',
+    "lines.py": '    rounds: int | None = integer("complete rounds")\n',
     "columns.py": '    field("result.rounds", "Rounds", _FIRST),\n',
 }
 """What the page puts its blocks above, by the file."""

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from taskgrain.results import lines, values
+from taskgrain.results.field import fields
 from taskgrain.results.lines import (
     Build,
     CellLine,
@@ -56,7 +57,7 @@ OTHERS = {
 def of(owner: Any) -> st.SearchStrategy[Any]:
     """Any line of a kind, or point of a curve, with some of its fields."""
     chosen: dict[str, st.SearchStrategy[Any]] = {}
-    for name, field in lines.fields(owner).items():
+    for name, field in fields(owner).items():
         one = PLAIN[field.read] if field.read in PLAIN else OTHERS[name]
         if field.listed:
             chosen[name] = st.lists(one | st.none() if field.gaps else one, max_size=3).map(tuple)

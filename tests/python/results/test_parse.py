@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from taskgrain.results import lines
+from taskgrain.results.field import fields
 from taskgrain.results.lines import CellLine, CrashLine, CurvePoint, MetgLine, RunLine, UnknownLine
 from taskgrain.results.parse import Odd, from_json
 
@@ -23,7 +24,7 @@ JSON = st.recursive(
 @given(st.data())
 def test_any_object_is_a_line(data: st.DataObject) -> None:
     kind = data.draw(st.sampled_from([*lines.TYPES, "new", None]))
-    names = [*lines.fields(lines.TYPES[kind]), *lines.WORKLOAD, "schema"] if kind in lines.TYPES else ["x"]
+    names = [*fields(lines.TYPES[kind]), *lines.WORKLOAD, "schema"] if kind in lines.TYPES else ["x"]
     table = {"kind": kind} | data.draw(st.dictionaries(st.sampled_from(names), JSON, max_size=6))
     line = from_json(table)
     if isinstance(line, UnknownLine):
