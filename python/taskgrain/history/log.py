@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
-from taskgrain.results import measurements, parse, reader, values
+from taskgrain.results import measurements, parse, values
 from taskgrain.results.lines import (
     SCHEMA,
     CellLine,
@@ -95,10 +95,9 @@ def measured(folder: Path, label: str | None = None, time: float | None = None) 
     `label` and `time` (Unix time) are those of the measurement if they are not given. Raises `UsageError` if
     the folder cannot be read, or has nothing that can be kept.
     """
-    contents = reader.read(folder)
-    study, (machine, odd) = reader.study(folder), reader.machine(folder)
-    warnings = reader.warnings(contents, study, odd)
-    every = [one for one in measurements.of_lines(contents.stored, machine, study.table) if not one.earlier]
+    place = measurements.opened(folder)
+    contents, warnings = place.contents, [*place.warnings]
+    every = [one for one in place.measurements if not one.earlier]
     supported = [one for one in every if one.cell.error != "unsupported"]
     ended = [one for one in supported if one.cell.ending.final]
     known = [one for one in ended if one.conditions.machine and one.conditions.reference_build]
@@ -123,8 +122,8 @@ def measured(folder: Path, label: str | None = None, time: float | None = None) 
     log = Log(
         time=at,
         label=label or datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M"),
-        machine={name: machine[name] for name in _OF_THE_MACHINE if name in machine},
-        study=measurements.of_a_study(study.table),
+        machine={name: place.machine[name] for name in _OF_THE_MACHINE if name in place.machine},
+        study=measurements.of_a_study(place.study.table),
         lines=tuple(_kept(contents.lines, {one.cell.name: one for one in known})),
     )
     return log, warnings

@@ -7,7 +7,7 @@ command that reads its folder. They agree because there is nothing else to ask.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Any, TypeVar
@@ -24,6 +24,8 @@ from taskgrain.results.lines import (
     MetgLine,
     OfCell,
     RatioLine,
+    ReferenceKey,
+    ReferenceLine,
     RejectedLine,
     RunLine,
     SessionLine,
@@ -76,8 +78,14 @@ class Cell:
     """All failures and crashes, whether they ended it or not."""
     last: OfCell | None = None
     """Its last line, whether it makes sense or not."""
-    session: SessionLine = SessionLine()
-    """The session of its last line."""
+    sessions: dict[int, SessionLine] = field(default_factory=dict)
+    """The sessions of its lines, by their number in the log; 0 stands for lines before the first."""
+    first: int = 0
+    """The number of the session in which it began."""
+    times: list[float] = field(default_factory=list)
+    """The Unix times of its lines."""
+    beside: list[tuple[int, Sequence[float]]] = field(default_factory=list)
+    """For each of its runs the number of its session, and the last rates of its reference."""
     best: Cell | None = field(default=None, compare=False)
     """The best cell of its workload, once somebody has compared them."""
 
@@ -94,6 +102,11 @@ class Cell:
     def workload(self) -> str:
         """Its name without the system."""
         return self.name.partition("/")[2]
+
+    @property
+    def session(self) -> SessionLine:
+        """The session of its last line."""
+        return next(reversed(self.sessions.values()), SessionLine())
 
     @property
     def bound(self) -> bool:
@@ -283,16 +296,25 @@ def cells(lines: Iterable[Line]) -> dict[str, Cell]:
     return folded(lines, Cell)
 
 
-def folded(lines: Iterable[Line], make: Callable[[str], C]) -> dict[str, C]:
-    """The same, of cells that `make` makes of their names."""
+def folded(lines: Iterable[Line], make: Callable[[str], C], only: str | None = None) -> dict[str, C]:
+    """The same, of cells that `make` makes of their names. `only` names a session, if others do not count."""
     found: dict[str, C] = {}
-    session = SessionLine()
+    number, session = 0, SessionLine()
+    rates: dict[ReferenceKey, list[float]] = {}
     for line in lines:
         if isinstance(line, SessionLine):
-            session = line
-        elif isinstance(line, OfCell):
+            number, session = number + 1, line
+        elif isinstance(line, ReferenceLine):
+            rates[line.reference_key] = [] if None in line.rates else [one for one in line.rates if one]
+        elif isinstance(line, OfCell) and only in (None, session.session):
             cell = found.setdefault(line.cell, make(line.cell))
-            cell.session = session
+            if not cell.sessions or (isinstance(line, CellLine) and cell.started is None):
+                cell.first = number
+            cell.sessions[number] = session
+            cell.times += [] if line.time is None else [line.time]
             with contextlib.suppress(ValueError):
                 cell.take(line)
+                if isinstance(line, RunLine):
+                    known = rates.get(cell.started.reference_key, []) if cell.started else []
+                    cell.beside.append((number, known))
     return found

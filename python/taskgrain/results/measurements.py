@@ -6,9 +6,8 @@ session of it. Rounds of two measurements of one folder have the same number onl
 
 from __future__ import annotations
 
-import contextlib
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -19,13 +18,11 @@ from taskgrain.estimate.sample import Sample
 from taskgrain.machine import facts
 from taskgrain.results import reader, values
 from taskgrain.results.builds import builds_known, placed, plain
-from taskgrain.results.cell import Cell
+from taskgrain.results.cell import Cell, folded
 from taskgrain.results.lines import (
     CellLine,
     Host,
     Line,
-    OfCell,
-    ReferenceKey,
     ReferenceLine,
     RunLine,
     SessionLine,
@@ -117,41 +114,6 @@ class Folder:
         return {one.cell.name: one.samples for one in self.measurements}
 
 
-@dataclass
-class _Session:
-    number: int
-    line: SessionLine
-    builds: Mapping[str, str]
-    """The builds of all systems and references that are known by now."""
-
-
-@dataclass
-class _Collected:
-    """One cell of one build, line by line."""
-
-    earlier: bool
-    first: _Session
-    cell: Cell
-    runs: list[tuple[RunLine, int, float]] = field(default_factory=list)
-    sessions: list[str] = field(default_factory=list)
-    times: list[float] = field(default_factory=list)
-
-    def take(self, line: OfCell, session: _Session, rates: Sequence[float]) -> None:
-        """Takes the next of its lines; `rates` are the last ones of its reference."""
-        name = session.line.session or ""
-        if name and name not in self.sessions:
-            self.sessions.append(name)
-        if line.time is not None:
-            self.times.append(line.time)
-        with contextlib.suppress(ValueError):
-            self.cell.take(line)
-        if isinstance(line, RunLine) and line.round is not None:
-            rate = peak_beside([rates[: line.cores]]) if rates and line.cores else math.nan
-            apart = session.number * SESSION
-            process = line.process and apart + line.process
-            self.runs.append((replace(line, process=process), apart + line.round, rate))
-
-
 def opened(folder: Path) -> Folder:
     """Reads a results folder. Raises `UsageError` like the reader."""
     contents = reader.read(folder)
@@ -167,28 +129,9 @@ def of_lines(
     session: str | None = None,
 ) -> tuple[Measurement, ...]:
     """The measurements of stored lines, which are of one machine and one study."""
-    known = builds_known(lines)
-    now = _Session(0, SessionLine(machine=_fingerprint(machine)), known[0])
-    found: dict[tuple[str, str | None], _Collected] = {}
-    rates: dict[ReferenceKey, list[float]] = {}
-    for place in placed(lines):
-        line = place.line
-        if isinstance(line, SessionLine):
-            now = _Session(now.number + 1, line, known[now.number + 1])
-        elif isinstance(line, ReferenceLine):
-            rates[line.reference_key] = [] if None in line.rates else [one for one in line.rates if one]
-        elif isinstance(line, OfCell) and place.used and session in (None, now.line.session):
-            system = plain(line.cell.partition("/")[0])
-            key = line.cell, now.builds.get(system)
-            one = found.setdefault(key, _Collected(place.earlier, now, Cell(line.cell)))
-            if isinstance(line, CellLine) and one.cell.started is None:
-                one.first = now
-            started = line if isinstance(line, CellLine) else one.cell.started
-            one.take(line, now, rates.get(started.reference_key, []) if started else [])
-    settings = of_a_study(study)
-    return tuple(
-        _measurement(folder, name, build, one, machine, settings) for (name, build), one in found.items()
-    )
+    used = (one.line for one in placed(lines) if one.used or isinstance(one.line, ReferenceLine))
+    found, known, settings = folded(used, Cell, session), builds_known(lines), of_a_study(study)
+    return tuple(_measurement(folder, one, known[one.first], machine, settings) for one in found.values())
 
 
 def of_a_study(study: Mapping[str, Any]) -> dict[str, str | None]:
@@ -198,14 +141,14 @@ def of_a_study(study: Mapping[str, Any]) -> dict[str, str | None]:
 
 def _measurement(
     folder: Path,
-    name: str,
-    build: str | None,
-    found: _Collected,
+    cell: Cell,
+    builds: Mapping[str, str],
     machine: Mapping[str, Any],
     study: Mapping[str, str | None],
 ) -> Measurement:
-    system, _, workload = name.partition("/")
-    cell, session = found.cell, found.first
+    """`builds` are those of all systems and references that are known when the cell begins."""
+    system = plain(cell.system)
+    session = cell.sessions[cell.first] if cell.first else SessionLine(machine=_fingerprint(machine))
     line = cell.started
     program = plain((line.reference if line else None) or REFERENCE)
     settings: dict[str, object] = dict(study)
@@ -217,34 +160,43 @@ def _measurement(
     governor = frequency.get("governor") if isinstance(frequency, dict) else None
     return Measurement(
         folder=folder,
-        system=plain(system),
-        workload=workload,
-        build=build,
-        earlier=found.earlier,
-        sessions=tuple(found.sessions),
+        system=system,
+        workload=cell.workload,
+        build=builds.get(system),
+        earlier=system != cell.system,
+        sessions=tuple(dict.fromkeys(one.session for one in cell.sessions.values() if one.session)),
         conditions=Conditions(
-            machine=session.line.machine,
-            host=", ".join(str(one.host) for one in session.line.hosts) or session.line.host,
-            boot=session.line.boot,
+            machine=session.machine,
+            host=", ".join(str(one.host) for one in session.hosts) or session.host,
+            boot=session.boot,
             # The file is of the first session's machine; older sessions do not say theirs.
-            kernel=session.line.kernel or _text(machine.get("kernel")),
-            cpu=session.line.cpu or _text(cpu.get("model")),
-            governor=session.line.governor if session.line.cpu else _text(governor),
-            processors=session.line.cores or None,
+            kernel=session.kernel or _text(machine.get("kernel")),
+            cpu=session.cpu or _text(cpu.get("model")),
+            governor=session.governor if session.cpu else _text(governor),
+            processors=session.cores or None,
             reference=program,
-            reference_build=session.builds.get(program),
-            harness=" ".join(one for one in (session.line.taskgrain, session.line.commit) if one) or None,
+            reference_build=builds.get(program),
+            harness=" ".join(one for one in (session.taskgrain, session.commit) if one) or None,
             settings=settings,
-            variables=_variables(session.line, plain(system)),
-            hosts=session.line.hosts,
+            variables=_variables(session, system),
+            hosts=session.hosts,
         ),
         cores=cell.cores,
         version=_text((line.driver or {}).get("version")) if line else None,
-        samples=tuple(counting(found.runs)),
+        samples=tuple(counting(_placed(cell))),
         cell=cell,
-        begin=min(found.times, default=None),
-        end=max(found.times, default=None),
+        begin=min(cell.times, default=None),
+        end=max(cell.times, default=None),
     )
+
+
+def _placed(cell: Cell) -> Iterator[tuple[RunLine, int, float]]:
+    """Its runs, with numbers of rounds and processes that tell sessions apart, and the rate beside each."""
+    for run, (session, rates) in zip(cell.runs, cell.beside, strict=True):
+        rate = peak_beside([rates[: run.cores]]) if rates and run.cores else math.nan
+        apart = session * SESSION
+        process = run.process and apart + run.process
+        yield replace(run, process=process), apart + (run.round or 0), rate
 
 
 def _variables(session: SessionLine, system: str) -> dict[str, Any]:

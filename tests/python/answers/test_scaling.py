@@ -48,7 +48,7 @@ def on_nodes(nodes: int, *points: tuple[float, float], used: int = 0, **fields: 
         f"fft/width={16 * nodes}/nodes={nodes}",
         fields={"pattern": "fft", "width": 16 * nodes, "nodes": nodes},
         cores=used or 2 * nodes,
-        session=SessionLine(cores=(0, 1)),
+        sessions={1: SessionLine(cores=(0, 1))},
         curve=tuple(point(iterations, granularity, 0.5) for iterations, granularity in points),
         **fields,
     )

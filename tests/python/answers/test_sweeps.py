@@ -24,7 +24,7 @@ def of_cores(cores: int, width: int) -> Cell:
 def of_nodes(nodes: int, width: int, session: Sequence[int] = (0, 1)) -> Cell:
     fields = {"pattern": "fft", "width": width, "nodes": nodes}
     name = f"fft/width={width}{f'/nodes={nodes}' if nodes > 1 else ''}"
-    return measured("a", 1e-6, name, fields=fields, session=SessionLine(cores=tuple(session)))
+    return measured("a", 1e-6, name, fields=fields, sessions={1: SessionLine(cores=tuple(session))})
 
 
 def test_every_numeric_field_makes_sweeps_of_cells_that_differ_in_it_alone() -> None:
