@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Any, TypeVar
 
-from taskgrain.results.builds import plain
+from taskgrain.results.builds import elsewhere, plain
 from taskgrain.results.field import fields
 from taskgrain.results.lines import (
     UNKNOWN_ERROR,
@@ -33,7 +33,7 @@ from taskgrain.results.lines import (
 from taskgrain.words.endings import Ending
 from taskgrain.words.errors import InputError
 from taskgrain.words.interval import Interval
-from taskgrain.words.origin import MEASURED, Origin
+from taskgrain.words.origin import Origin
 from taskgrain.words.warnings import Notice, read_notice
 
 _OF_A_FAILURE = (
@@ -117,8 +117,8 @@ class Cell:
     @property
     def origin(self) -> Origin:
         """Where its times are from."""
-        line = self.started
-        return Origin(bool(line.simulated), line.simulation_error or 1.0) if line else MEASURED
+        line = self.started or CellLine(cell="")
+        return Origin(bool(line.simulated), line.simulation_error or 1.0, elsewhere(self.system))
 
     @property
     def called(self) -> str:

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Generic
 
-from taskgrain.results.builds import elsewhere
 from taskgrain.results.cell import C, Cell
 from taskgrain.words.interval import Interval
 
@@ -50,7 +49,7 @@ def bounds(cells: Sequence[C]) -> list[C]:
 
 
 def _on_all_cores(cells: Sequence[C]) -> list[C]:
-    cells = [cell for cell in cells if not elsewhere(cell.system)]
+    cells = [cell for cell in cells if not cell.origin.elsewhere]
     most = max((cell.cores for cell in cells if cell.cores and cell.metg.about is not None), default=None)
     return [cell for cell in cells if most is None or cell.cores == most or cell.metg.about is None]
 

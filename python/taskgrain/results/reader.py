@@ -25,6 +25,7 @@ from taskgrain.results.lines import SCHEMA, CellLine, FailureLine, Line, MetgLin
 from taskgrain.results.parse import Odd, from_json
 from taskgrain.words.errors import UsageError
 from taskgrain.words.finite import finite
+from taskgrain.words.origin import ELSEWHERE
 
 RUNS = "runs.jsonl"
 COMPRESSED = "runs.jsonl.zst"
@@ -85,7 +86,7 @@ class Contents:
         """A sentence on the systems that were measured on another machine than that of the last session."""
         systems = (line.cell.partition("/")[0] for line in self.shown if isinstance(line, OfCell))
         found = [one for one in dict.fromkeys(systems) if elsewhere(one)]
-        return [f"measured on another machine than the others: {_listed(found)}"] if found else []
+        return [f"{ELSEWHERE}: {_listed(found)}"] if found else []
 
     def warnings(self) -> list[str]:
         """All that is odd, in words."""

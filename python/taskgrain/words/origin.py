@@ -9,12 +9,14 @@ from typing import Protocol, TypeVar
 
 @dataclass(frozen=True)
 class Origin:
-    """A machine that was measured, or a simulation."""
+    """The machine of the last session, another one, or a simulation."""
 
     simulated: bool = False
     error: float = 1.0
     """The factor within which the overhead of a simulation is a machine's; 1 if it was measured, or nobody
     knows."""
+    elsewhere: bool = False
+    """True if another machine was measured: no number from here is held against it."""
 
     @classmethod
     def of(cls, every: Iterable[Origin]) -> Origin:
@@ -54,6 +56,8 @@ class Origin:
 
 
 MEASURED = Origin()
+ELSEWHERE = "measured on another machine than the others"
+"""The note on what is from elsewhere, before the names. Its mark is the machine's hash in its own name."""
 
 
 class Placed(Protocol):
