@@ -22,8 +22,8 @@ from typing import Any
 
 from taskgrain.drive import supervisor
 from taskgrain.drive.answers import PROTOCOL
+from taskgrain.drive.output import PREFIX
 from taskgrain.drive.process_tree import MARK
-from taskgrain.drive.session import PREFIX
 from taskgrain.machine import facts as machine
 from taskgrain.machine.busy import BusyWatch
 from taskgrain.machine.processes import runs

@@ -12,14 +12,12 @@ import os
 import queue
 import select
 import signal
-import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Protocol, Self, TypeVar
 
-from taskgrain.drive import answers
+from taskgrain.drive import answers, output
 from taskgrain.drive.answers import Disturbed, DriverError, OutOfTime, Peak, Ready, RunResult
 from taskgrain.drive.books import Books
 from taskgrain.drive.environment import passed
@@ -34,7 +32,6 @@ from taskgrain.machine.topology import for_hwloc
 from taskgrain.words.errors import InputError
 
 T = TypeVar("T")
-PREFIX = b"@taskgrain "
 START_SECONDS = 60.0
 """How long a driver may take to answer `hello`."""
 RUN_SECONDS = 120.0
@@ -51,46 +48,6 @@ _LOOK_SHARE = 0.005
 """Of the time that this may take, as it takes a core from what is measured."""
 _LONGEST_LOOK = 0.3
 """Seconds between two looks all the same: much memory can be eaten in them."""
-_LONGEST_LINE = 2**22
-_MOST_ANSWERS = 16
-
-
-class _Reader(threading.Thread):
-    """Splits a driver's stream into answers, which go to `found`, and the log; bounded whatever comes."""
-
-    def __init__(self, descriptor: int, log: DriverLog, found: Callable[[bytes | None], None] | None) -> None:
-        super().__init__(daemon=True)
-        self._descriptor, self._log, self._found = descriptor, log, found
-
-    def run(self) -> None:
-        rest = b""
-        skipping = False
-        while True:
-            try:
-                block = os.read(self._descriptor, 2**16)
-            except OSError:
-                block = b""
-            if not block:
-                break
-            *lines, rest = (rest + block).split(b"\n")
-            for line in lines:
-                if not skipping:
-                    self._take(line)
-                skipping = False
-            if len(rest) > (_LONGEST_LINE if rest.startswith(PREFIX) else 2**16):
-                if not skipping:
-                    self._take(rest)
-                rest, skipping = b"", True
-        if rest:
-            self._take(rest)
-        if self._found is not None:
-            self._found(None)
-
-    def _take(self, line: bytes) -> None:
-        if self._found is not None and line.startswith(PREFIX):
-            self._found(line[len(PREFIX) :])
-        else:
-            self._log.write(line)
 
 
 class OtherHosts(Protocol):
@@ -141,8 +98,8 @@ class Session:
         self._memory_bytes = memory_bytes
         self._memory: MemoryWatch
         self._tree: Tree | None = None
-        self._answers: queue.Queue[bytes | None] = queue.Queue(_MOST_ANSWERS)
-        self._readers: list[_Reader] = []
+        self._answers = output.answers()
+        self._readers: list[output.Reader] = []
         self._number = 0
         self._parked = False
         self._quit_until: float | None = None  # by the clock; once it is asked to
@@ -150,9 +107,7 @@ class Session:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if error is None:
             self.close()
         else:  # an interrupt, say: no time to ask
@@ -193,22 +148,10 @@ class Session:
         except (OSError, ValueError) as error:
             raise self._not_started(error) from None
         stdin, stdout, stderr = tree.streams()
-        answers_: queue.Queue[bytes | None] = queue.Queue(_MOST_ANSWERS)
-        self._answers = answers_
-
-        def found(answer: bytes | None) -> None:
-            try:
-                answers_.put_nowait(answer)
-            except (
-                queue.Full
-            ):  # a flood of answers: no request has so many, so the next check ends the driver
-                if answer is None:
-                    answers_.get_nowait()
-                    answers_.put_nowait(None)
-
+        self._answers = output.answers()
         self._readers = [
-            _Reader(stdout.fileno(), self._log, found),
-            _Reader(stderr.fileno(), self._log, None),
+            output.Reader(stdout.fileno(), self._log, self._answers),
+            output.Reader(stderr.fileno(), self._log, None),
         ]
         try:
             for reader in self._readers:
@@ -234,9 +177,7 @@ class Session:
     ) -> RunResult:
         """One `run`. `expected_seconds` for the whole request shortens the wait for a driver that hangs;
         after `most_seconds` it is stopped."""
-        has = self._has()
-        self._number += 1
-        number = self._number
+        has, number = self._has(), self._next()
         request = {"op": "run", "id": number, "graphs": list(graphs), "repeats": repeats, "warmup": warmup}
         request |= {"validate": validate, "isa": isa}
         asked = json.dumps(request | {"id": 0}) if self.launch.repeats else ""
@@ -264,9 +205,7 @@ class Session:
     ) -> Disturbed:
         """One `run` of one repeat, validated in full, that is asked for `fault`: the fields of the protocol's
         `fault`. Its `file` may be left out. A `DriverError` says in `strikes` how often the fault struck."""
-        has = self._has()
-        self._number += 1
-        number = self._number
+        has, number = self._has(), self._next()
         request = {"op": "run", "id": number, "graphs": list(graphs), "repeats": 1, "warmup": 0}
         asked = {"file": f"{self.scratch}/fault-{number}"} | dict(fault)
         request |= {"validate": "full", "isa": isa, "fault": asked}
@@ -284,9 +223,7 @@ class Session:
 
     def peak(self, kernel: Mapping[str, object], seconds: float, isa: str = "auto") -> Peak:
         """One `peak`, which only the reference serves."""
-        has = self._has()
-        self._number += 1
-        number = self._number
+        has, number = self._has(), self._next()
         request = {"op": "peak", "id": number, "kernel": dict(kernel), "seconds": seconds, "isa": isa}
         answer = self._ask(request, "peak", number, self._patience(seconds))
         return self._checked(lambda: answers.peak(answer, number, has.cores))
@@ -358,6 +295,11 @@ class Session:
         if self.ready is None:
             raise DriverError("crash", "the driver is not running", self._log.tail())
         return self.ready
+
+    def _next(self) -> int:
+        """The number of the next request."""
+        self._number += 1
+        return self._number
 
     def _patience(self, expected: float | None) -> float:
         if expected is None or (self.launch.simulated and not self._simulated_seconds):
