@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 
 from taskgrain.estimate.ratio import ratio
 from taskgrain.measure.journal import Journal
@@ -28,15 +29,7 @@ def compare(states: Sequence[CellState], threshold: float, journal: Journal) -> 
                     continue
                 found = ratio(over.experiment.samples(), samples, threshold=threshold, resamples=_RESAMPLES)
                 if found.value is not None:
-                    line = RatioLine(
-                        cell=over.cell.name,
-                        to=under.cell.name,
-                        value=found.value,
-                        low=found.low,
-                        high=found.high,
-                        rounds=found.rounds,
-                    )
-                    journal.append(line)
+                    journal.append(RatioLine(cell=over.cell.name, to=under.cell.name, **asdict(found)))
 
 
 def _denominators(group: Sequence[CellState]) -> Iterator[CellState]:

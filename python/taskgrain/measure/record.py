@@ -12,7 +12,6 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from taskgrain.estimate.sample import Sample
 from taskgrain.measure.driver import DriverName
 from taskgrain.measure.experiments.experiment import Experiment, Request
 from taskgrain.measure.uneven import AtHost, at_hosts
@@ -29,7 +28,7 @@ from taskgrain.results.lines import (
     RunLine,
     SessionLine,
 )
-from taskgrain.results.samples import SESSION, beside, undisturbed
+from taskgrain.results.samples import SESSION, taken
 from taskgrain.study.workload import REFERENCE, Cell
 from taskgrain.words.warnings import Notice, read_notice
 
@@ -149,11 +148,10 @@ class CellState:
         seconds = [one for one in line.seconds if one is not None]
         assert line.work is not None and line.tasks and line.cores
         # Whether a probe found the cores slower, as older lines say, does not matter: the reference was too.
-        alone = undisturbed(line)
-        disturbed = not alone
+        found = taken(line, request.round)
         self.runs += 1
         self.reference = reference[:, : line.cores]
-        self.disturbed += disturbed
+        self.disturbed += found.disturbed
         self.throttled += bool(line.throttled)
         said = (read_notice(one) for one in line.warnings)
         self.warnings += [one for one in dict.fromkeys(said) if one and one not in self.warnings]
@@ -161,14 +159,9 @@ class CellState:
         if request.iterations:
             self._step_work = line.work / (request.iterations * request.steps)
         self.run_seconds += max(seconds) * (request.repeats + request.warmup)
-        peak = beside(line, line.cores, disturbed)
-        process = line.process or 0
-        whole = Sample(
-            request.iterations, request.round, 0.0, line.work, line.tasks, line.cores, peak, process
-        )
+        alone = 0.0 if found.disturbed else sum(one.seconds for one in found.samples)
         try:
-            samples = [replace(whole, seconds=one) for one in alone or seconds]
-            self.experiment.tell(request, samples, self.reference, sum(alone) / sum(seconds))
+            self.experiment.tell(request, found.samples, self.reference, alone / sum(seconds))
         except ValueError as error:
             self.problem = str(error)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import replace
+from typing import Any
 
 from taskgrain.drive.answers import DriverError, OutOfTime, RunResult
 from taskgrain.machine.busy import Busy
@@ -19,6 +20,7 @@ from taskgrain.measure.experiments.experiment import Request
 from taskgrain.measure.journal import Journal
 from taskgrain.measure.plan import Plan
 from taskgrain.measure.record import CellState, Record
+from taskgrain.results.field import fields
 from taskgrain.results.lines import CrashLine, RejectedLine, RunLine
 from taskgrain.results.samples import undisturbed
 from taskgrain.study.workload import REFERENCE
@@ -167,6 +169,10 @@ class Runs:
             error.log_tail = driver.log_tail()
             raise
         busy = Busy() if self._plan.systems[name].simulated else driver.busy
+        shown: dict[str, Any] = {
+            name: value for name, value in vars(result).items() if name in fields(RunLine)
+        }
+        shown["warnings"] = tuple(one.fields() for one in result.warnings)
         line = RunLine(
             cell=state.cell.name,
             phase=request.phase,
@@ -174,23 +180,14 @@ class Runs:
             iterations=request.iterations,
             steps=request.steps,
             process=self._drivers.number(state.driver),
-            seconds=result.seconds,
-            waited=result.waited,
-            prepare_seconds=result.prepare_seconds,
-            tasks=result.tasks,
-            dependencies=result.dependencies,
-            work=result.work,
-            work_unit=result.work_unit,
             cores=self._ends.processors(state),
-            peak_rss_bytes=result.peak_rss_bytes,
-            binding=result.binding,
             busy=round(busy.share, 4),
             busy_hosts=tuple(round(one, 4) for one in busy.hosts),
             steal=round(busy.steal, 4),
             throttled=round(busy.throttled, 6) or None,
             switches=busy.switches,
             joules=busy.joules,
-            warnings=tuple(one.fields() for one in result.warnings),
+            **shown,
         )
         return replace(line, disturbed=not undisturbed(line))
 

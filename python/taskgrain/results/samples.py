@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from statistics import fmean, geometric_mean
 
 from taskgrain.estimate.sample import Sample, quick
@@ -93,13 +93,17 @@ def _run(line: RunLine, number: int, rate: float) -> Counting | None:
         return None
     if line.phase in _OTHERS or not seconds or (iterations and not line.work):
         return None
+    found = taken(line, number, rate)
+    return found if not iterations or 0.0 < found.samples[0].peak < math.inf else None
+
+
+def taken(line: RunLine, number: int, rate: float = math.nan) -> Counting:
+    """A run that makes sense, of the round of this number. `rate` is as for `counting`."""
+    assert line.tasks and line.cores
     alone = undisturbed(line)
-    disturbed = not alone
-    peak = beside(line, cores, disturbed)
+    peak = beside(line, line.cores, disturbed=not alone)
     peak = rate if math.isnan(peak) else peak
-    if iterations and not 0.0 < peak < math.inf:
-        return None
-    size = 0 if line.phase == _FLOOR else iterations
-    process = line.process or 0
-    whole = Sample(size, number, 1.0, line.work or 0.0, tasks, cores, peak, process, line.phase == _SHORT)
-    return Counting([replace(whole, seconds=one) for one in alone or seconds], disturbed)
+    size, short = 0 if line.phase == _FLOOR else line.iterations or 0, line.phase == _SHORT
+    of_run = (line.tasks, line.cores, peak, line.process or 0, short)
+    times = alone or [one for one in line.seconds if one is not None]
+    return Counting([Sample(size, number, one, line.work or 0.0, *of_run) for one in times], not alone)
