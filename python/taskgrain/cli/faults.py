@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
@@ -142,8 +141,9 @@ def _fault(
 ) -> tuple[Fault, int]:
     """The fault that the options describe, and the steps that the graph really has: `faults` has the step of
     each. Raises `InputError` and `UsageError`."""
-    from taskgrain._core import MOST_TASKS_WITH_FAULT, InvalidSpec, Run, Unsupported
+    from taskgrain._core import MOST_TASKS_WITH_FAULT, InvalidSpec, Unsupported
     from taskgrain.measure.faults import Fault
+    from taskgrain.study.workload import core_run
 
     given = [option for option, step in faults.items() if step is not None]
     if len(given) > 1:
@@ -155,8 +155,7 @@ def _fault(
     if moves_core and times is not None:
         raise UsageError(f"--times: {option} moves a core only once; leave it out")
     try:
-        graphs = graph.workload.request(0, steps)
-        run = Run(json.dumps({"op": "run", "graphs": graphs, "validate": "off"}))
+        run = core_run(graph.workload.request(0, steps))
     except (InvalidSpec, Unsupported) as error:
         raise UsageError(str(error)) from error
     if run.tasks > MOST_TASKS_WITH_FAULT:

@@ -14,6 +14,7 @@ import typer
 from taskgrain._core import InvalidSpec, Run, Unsupported
 from taskgrain.cli.options import GraphOptions, Text, graph_options
 from taskgrain.study.fields import rivals
+from taskgrain.study.workload import core_run
 from taskgrain.words import numbers
 from taskgrain.words.errors import InputError, UsageError
 
@@ -38,7 +39,7 @@ def _run(graph: GraphOptions) -> Run:
     _ = graph.validate, graph.isa, graph.count("iterations", 0)  # not needed here, but a bad value is refused
     graphs = graph.workload.request(0, graph.count("steps", _DEFAULT_STEPS, low=1))
     try:
-        return Run(json.dumps({"op": "run", "graphs": graphs[:1], "validate": "off"}))
+        return core_run(graphs[:1])
     except (InvalidSpec, Unsupported) as error:
         raise UsageError(str(error)) from error
 

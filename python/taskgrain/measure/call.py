@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import re
 import secrets
@@ -15,7 +14,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from taskgrain._core import InvalidSpec, Run, Unsupported
+from taskgrain._core import InvalidSpec, Unsupported
 from taskgrain.drive import environment
 from taskgrain.drive.answers import DriverError, OutOfTime
 from taskgrain.drive.builds import Builds
@@ -46,7 +45,7 @@ from taskgrain.results.store import Store, check_folder, goes_on
 from taskgrain.study.settings import Settings
 from taskgrain.study.study import Study, check_steps
 from taskgrain.study.variables import stored
-from taskgrain.study.workload import REFERENCE, Cell, Workload
+from taskgrain.study.workload import REFERENCE, Cell, Workload, core_run
 from taskgrain.words.errors import InputError, Interrupted, TaskgrainError, UsageError
 from taskgrain.words.interrupts import interruptible
 from taskgrain.words.quantity import counted
@@ -112,7 +111,7 @@ def checked_cells(study: Study, systems: Sequence[System], cores: int) -> list[C
         check_steps(workload, study.settings.steps, study.settings_named("steps"))
         graphs = workload.request(1, study.settings.steps or 16)[:1]
         try:
-            Run(json.dumps({"op": "run", "graphs": graphs, "validate": "off", "isa": study.settings.isa}))
+            core_run(graphs, study.settings.isa)
             cell_settings(study.settings, workload, simulated_alone(systems) != "")
         except (InvalidSpec, Unsupported) as error:
             raise UsageError(study.complaint(workload, str(error))) from error

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from taskgrain._core import InvalidSpec, Run, Unsupported
+from taskgrain._core import InvalidSpec, Unsupported
 from taskgrain.drive.launch.launcher import Node
 from taskgrain.drive.system import System
 from taskgrain.measure.call import checked_cells, foretold, hosts_for
@@ -19,7 +18,7 @@ from taskgrain.measure.plan import BRACKET_RUNS, cell_settings, simulated_second
 from taskgrain.results.builds import Choice
 from taskgrain.study.study import Study
 from taskgrain.study.variables import stored
-from taskgrain.study.workload import Workload
+from taskgrain.study.workload import Workload, core_run
 from taskgrain.words.errors import UsageError
 
 _TASK = 1e-6
@@ -91,9 +90,8 @@ def _cell(system: System, workload: Workload, seconds: float | None) -> dict[str
 
 def check(workload: Workload, steps: int, iterations: int, isa: str) -> None:
     """Raises `UsageError` for graphs that every system would refuse."""
-    request = {"op": "run", "graphs": workload.request(iterations, steps), "validate": "off", "isa": isa}
     try:
-        Run(json.dumps(request))
+        core_run(workload.request(iterations, steps), isa)
     except InvalidSpec as error:
         raise UsageError(str(error)) from None
     except Unsupported:  # the run says so, and is no error of the user's

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 
-from taskgrain._core import Run
-from taskgrain.study.workload import Workload
+from taskgrain.study.workload import Workload, core_run
 
 
 @dataclass(frozen=True)
@@ -38,20 +36,15 @@ class Bound:
     """The least that it takes on these cores, counted in tasks, which are of equal length."""
 
 
-def _run(workload: Workload, steps: int) -> Run:
-    graphs = workload.request(0, steps)
-    return Run(json.dumps({"op": "run", "graphs": graphs, "validate": "off"}))
-
-
 def shape_of(workload: Workload) -> Shape:
     """Raises `InvalidSpec` or `Unsupported` for graphs that the core refuses."""
-    run = _run(workload, 1)
+    run = core_run(workload.request(0, 1))
     return Shape(**run.shape(), steps=run.steps() if workload["dag"] else 0)
 
 
 def bound_of(workload: Workload, steps: int, cores: int) -> Bound:
     """The bound of a run of so many steps on so many cores. Raises as `shape_of` does."""
-    return Bound(**_run(workload, steps).bound(cores))
+    return Bound(**core_run(workload.request(0, steps)).bound(cores))
 
 
 def best_efficiency(workload: Workload, steps: int, cores: int, *, longer: bool) -> float:

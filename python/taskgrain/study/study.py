@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import json
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -25,7 +24,7 @@ from taskgrain.study.settings import SETTINGS, Named, Settings, take_settings
 from taskgrain.study.toml import Document, Keys
 from taskgrain.study.unused import with_radix
 from taskgrain.study.variables import Variables
-from taskgrain.study.workload import Cell, Workload
+from taskgrain.study.workload import Cell, Workload, core_run
 from taskgrain.words import numbers
 from taskgrain.words.errors import InputError, UsageError
 
@@ -94,7 +93,7 @@ def _of_file(pattern: str, dag: str) -> Run | None:
     with it, where its graph is made."""
     graph = {"pattern": pattern, "dag": dag, "steps": 1, "width": 1}
     try:
-        return Run(json.dumps({"op": "run", "graphs": [graph], "validate": "off"})) if dag else None
+        return core_run([graph]) if dag else None
     except (InvalidSpec, Unsupported):
         return None
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import json
 from collections.abc import Iterable
 from functools import lru_cache
 
-from taskgrain._core import InvalidSpec, Run, Unsupported, patterns
+from taskgrain._core import InvalidSpec, Unsupported, patterns
+from taskgrain.study.workload import core_run
 
 _PROBES: dict[str, tuple[float, float]] = {"radix": (1, 5), "fraction": (0.0, 1.0)}
 """Fields that only some patterns use, with two values that differ in the graphs of these."""
@@ -50,7 +50,7 @@ def _differs(pattern: str, field: str) -> bool:
 
 def _dependences(pattern: str, field: str, value: float, **others: float) -> list[list[list[int]]]:
     graph = {"pattern": pattern, "steps": _STEPS, "width": _WIDTH, field: value, **others}
-    run = Run(json.dumps({"op": "run", "graphs": [graph], "validate": "off"}))
+    run = core_run([graph])
     return [
         [run.deps(0, step, point) for point in range(first, last + 1)]
         for step in range(_STEPS)
@@ -70,6 +70,6 @@ def _differs_by_imbalance(kernel: str) -> bool:
 def _work(kernel: str, imbalance: float) -> object:
     spec = {"name": kernel, "iterations": _ITERATIONS, "imbalance": imbalance}
     graph = {"pattern": "trivial", "steps": 1, "width": 1, "output_bytes": 16, "kernel": spec}
-    run = Run(json.dumps({"op": "run", "graphs": [graph], "validate": "off"}))
+    run = core_run([graph])
     run.execute(0, 0, 0, 0, [])
     return run.accounts()["work"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -21,6 +22,11 @@ _SAME_PEAK = ("imbalance", "persistent")
 """Fields of a kernel that do not change how fast it runs alone on all cores."""
 
 _PLACES = {name: place for place, name in enumerate(WORKLOAD)}
+
+
+def core_run(graphs: Sequence[Mapping[str, Any]], isa: str = "auto") -> Run:
+    """The graphs as the core has them. Raises `InvalidSpec` or `Unsupported`."""
+    return Run(json.dumps({"op": "run", "graphs": graphs, "validate": "off", "isa": isa}))
 
 
 class Workload:
@@ -118,9 +124,8 @@ class Workload:
     @lru_cache(maxsize=256)  # noqa: B019 - a workload is a small value that lives as long as the study
     def exact_tasks(self, steps: int) -> int | None:
         """The tasks of one run, as the core counts them; None for graphs that this machine cannot run."""
-        graphs = self.request(1, steps)
         try:
-            return Run(json.dumps({"op": "run", "graphs": graphs, "validate": "off"})).tasks
+            return core_run(self.request(1, steps)).tasks
         except Unsupported:
             return None
 
