@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 from taskgrain.answers.compare.cells import Compared, Comparison
@@ -99,10 +100,7 @@ def _cell(cell: Compared) -> dict[str, Any]:
         and {"deviation": between.deviation, "freedom": between.freedom, "measured": between.own},
         "clock": cell.clock,
         "iterations": cell.iterations,
-        "ratios": {
-            name: {"value": one.value, "low": one.low, "high": one.high, "rounds": one.rounds}
-            for name, one in cell.ratios.items()
-        },
+        "ratios": {name: asdict(one) for name, one in cell.ratios.items()},
         "notes": list(cell.notes),
         "again": _cell(cell.again) if cell.again else None,
     }

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-from types import TracebackType
 from typing import Self
 
 
@@ -20,9 +19,7 @@ class Books:
             self._descriptor = os.open(self._file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         with contextlib.suppress(OSError):
             os.unlink(self._file)
         if self._descriptor >= 0:

@@ -9,7 +9,6 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from taskgrain.drive.answers import DriverError, OutOfTime, Peak
@@ -47,9 +46,7 @@ class Hosts:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         self._closed = True  # an answer that is waited for does not come any more
         for thread in self._threads.values():
             thread.shutdown(cancel_futures=True)

@@ -35,9 +35,7 @@ class Entry:
     def rates(self) -> dict[int, Interval]:
         """Tasks a second, by the iterations of a task."""
         return {
-            round(one.iterations): Interval(
-                one.granularity, one.granularity_low, one.granularity_high
-            ).inverse(self.measurement.cores)
+            round(one.iterations): one.time.inverse(self.measurement.cores)
             for one in self.measurement.cell.curve
             if one.iterations and one.granularity and self.measurement.cores
         }

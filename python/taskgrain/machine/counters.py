@@ -9,7 +9,6 @@ import os
 import struct
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
-from types import TracebackType
 from typing import Self
 
 EVENTS: Mapping[str, tuple[int, int]] = {"instructions": (0, 1), "cycles": (0, 0), "cache_misses": (0, 3)}
@@ -43,9 +42,7 @@ class Counters:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._open.close()
 
     def read(self) -> dict[str, float]:

@@ -6,7 +6,6 @@ import statistics
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass
-from types import TracebackType
 from typing import Any, Self
 
 from taskgrain.drive.answers import DriverError, Ready, RunResult
@@ -68,9 +67,7 @@ class ReferenceRuns:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         for session in self._sessions.values():
             session.__exit__(kind, error, trace)
 

@@ -24,55 +24,47 @@ class Language:
     """tree_sitter_NAME is the module that has it."""
     path: str = "."
     """Stands between the parts of a name such as `ray.get`."""
-    imports: frozenset[str] = frozenset()
+    imports: tuple[str, ...] = ()
     """Kinds of nodes that only bring names in."""
-    functions: frozenset[str] = frozenset()
+    functions: tuple[str, ...] = ()
     """Kinds of nodes that declare a function."""
     docstrings: bool = False
     member: tuple[str, ...] = (".",)
     """Stand before a member of something."""
-    words: frozenset[str] = frozenset()
+    words: tuple[str, ...] = ()
     """Keywords that may be constructs, because the language itself is a runtime."""
 
 
 _CPP = Language(
     "cpp",
     "::",
-    frozenset({"using_declaration", "namespace_alias_definition", "preproc_include"}),
-    frozenset({"function_declarator"}),
+    ("using_declaration", "namespace_alias_definition", "preproc_include"),
+    ("function_declarator",),
     member=(".", "->"),
 )
 _PYTHON = Language(
     "python",
     ".",
-    frozenset({"import_statement", "import_from_statement", "future_import_statement"}),
-    frozenset({"function_definition"}),
+    ("import_statement", "import_from_statement", "future_import_statement"),
+    ("function_definition",),
     docstrings=True,
 )
 _SCALA = Language(
-    "scala",
-    ".",
-    frozenset({"import_declaration", "package_clause"}),
-    frozenset({"function_definition", "function_declaration"}),
+    "scala", ".", ("import_declaration", "package_clause"), ("function_definition", "function_declaration")
 )
-_JAVA = Language(
-    "java",
-    ".",
-    frozenset({"import_declaration", "package_declaration"}),
-    frozenset({"method_declaration"}),
-)
+_JAVA = Language("java", ".", ("import_declaration", "package_declaration"), ("method_declaration",))
 _RUST = Language(
     "rust",
     "::",
-    frozenset({"use_declaration", "extern_crate_declaration"}),
-    frozenset({"function_item", "function_signature_item"}),
+    ("use_declaration", "extern_crate_declaration"),
+    ("function_item", "function_signature_item"),
 )
 _GO = Language(
     "go",
     ".",
-    frozenset({"import_declaration", "package_clause"}),
-    frozenset({"function_declaration", "method_declaration"}),
-    words=frozenset({"go", "chan", "select"}),
+    ("import_declaration", "package_clause"),
+    ("function_declaration", "method_declaration"),
+    words=("go", "chan", "select"),
 )
 LANGUAGES: Mapping[str, Language] = {
     **dict.fromkeys((".c", ".h", ".cpp", ".cc", ".cxx", ".hpp", ".hxx", ".cu", ".cuh"), _CPP),

@@ -11,7 +11,6 @@ from markupsafe import Markup
 
 from taskgrain.answers.data import Results
 from taskgrain.answers.sweeps import Sweep, sweeps
-from taskgrain.report import look
 from taskgrain.report.charts.chart import Figure, Plot, Section
 from taskgrain.report.charts.intervals import like, nothing
 from taskgrain.report.charts.lines import (
@@ -26,7 +25,7 @@ from taskgrain.report.charts.lines import (
     tooltip,
 )
 from taskgrain.report.charts.swept import axis
-from taskgrain.report.look import PAGE, PAPER, Theme
+from taskgrain.report.look import PAPER, Theme
 from taskgrain.report.rows import Row, short
 from taskgrain.results import outcome
 from taskgrain.words import quantity
@@ -65,7 +64,7 @@ def on_page(results: Results) -> Iterator[Plot]:
             label=f"Plot of efficiency against {one.sweep.title} on {one.title}; "
             "the table of cells has its numbers",
             key=f"at-swept-{place}",
-            spec=partial(_spec, results, one.sweep),
+            spec=partial(page_spec, chart, results, sweep=one.sweep),
             cells=tuple(one.rows),
             shows="own",
             own=one.rows,
@@ -103,10 +102,6 @@ def _asked(results: Results) -> Iterator[_Asked]:
                         }
                 rows[number] = [row]
             yield _Asked(sweep, seconds, rows)
-
-
-def _spec(results: Results, sweep: Sweep) -> look.Spec:
-    return page_spec(chart(results, PAGE, sweep=sweep))
 
 
 def chart(results: Results, theme: Theme, width: int | None = None, *, sweep: Sweep) -> Chart:

@@ -9,7 +9,7 @@ from taskgrain.answers.data import Cell, Results
 from taskgrain.report import rows
 from taskgrain.report.charts.chart import Figure, Plot
 from taskgrain.report.charts.lines import Chart, figure, page_spec
-from taskgrain.report.look import PAGE, PAPER
+from taskgrain.report.look import PAPER
 
 Levels = Callable[[Iterable[Cell]], list[rows.Row]]
 
@@ -26,7 +26,7 @@ def on_page(
                 heading=workload,
                 label=f"Plot of {title} on {workload}, a line for each system",
                 key=name,
-                spec=lambda: page_spec(chart(results, PAGE)),
+                spec=partial(page_spec, chart, results),
                 cells=tuple(numbers),
                 shows="points",
                 levels=levels(results.cells[i] for i in numbers if results.cells[i].points),

@@ -22,9 +22,9 @@ Looks = tuple[alt.Color, alt.Shape, Any]
 _DIMMED = "chosen === '' || datum.system === chosen ? {} : {}"
 
 
-def page_spec(chart: Chart) -> Spec:
-    """A chart as the page draws it."""
-    return look.finish(chart, PAGE) | {"padding": {"top": 4, "bottom": 4}}
+def page_spec(chart: Callable[..., Chart], results: Results, **of: Any) -> Spec:
+    """A chart of results as the page draws it; `of` says of what."""
+    return look.finish(chart(results, PAGE, **of), PAGE) | {"padding": {"top": 4, "bottom": 4}}
 
 
 def curves(axes: Axes, looks: Looks, theme: Theme, width: int | None, most: float = 1.0) -> Chart:

@@ -14,7 +14,7 @@ from taskgrain.report import look, rows
 from taskgrain.report.charts.chart import BOTH_COLUMNS, Figure, Plot, Section
 from taskgrain.report.charts.intervals import Ends, arrows, by_certainty, like, nothing
 from taskgrain.report.charts.lines import Chart, page_spec, tooltip
-from taskgrain.report.look import PAGE, PAPER, Theme
+from taskgrain.report.look import PAPER, Theme
 from taskgrain.words import quantity
 
 _ROW = 19  # pixels
@@ -60,7 +60,7 @@ def on_page(results: Results) -> Iterator[Plot]:
                 heading=workload,
                 label=f"Plot of METG by system on {workload}; the table of all cells has its numbers",
                 key="metg",
-                spec=lambda: page_spec(panel(results, PAGE)),
+                spec=partial(page_spec, panel, results),
                 cells=tuple(numbers),
                 shows="rows",
                 row_height=_ROW,

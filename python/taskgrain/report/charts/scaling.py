@@ -15,7 +15,7 @@ from taskgrain.report import look
 from taskgrain.report.charts.chart import Figure, Plot, Section
 from taskgrain.report.charts.intervals import arrows, like
 from taskgrain.report.charts.lines import Chart, looks, page_spec, size, sized, tooltip
-from taskgrain.report.look import PAGE, PAPER, Theme
+from taskgrain.report.look import PAPER, Theme
 from taskgrain.report.rows import Row, short
 from taskgrain.words import quantity
 from taskgrain.words.interval import Interval
@@ -81,7 +81,7 @@ def on_page(results: Results) -> Iterator[Plot]:
             label=f"Plot of the time of {one.system} on {one.workload} against {one.field}; "
             "`taskgrain report --show` prints its numbers",
             key=f"scaling-{place}",
-            spec=partial(_spec, results, one),
+            spec=partial(page_spec, chart, results, one=one),
             cells=one.cells,
             shows="own",
             own=_by_cell(one),
@@ -95,10 +95,6 @@ def on_paper(results: Results) -> Iterator[Figure]:
         yield Figure(
             f"{one.kind} {one.system} {one.workload}", partial(chart, results, PAPER, one=one), {"rows": rows}
         )
-
-
-def _spec(results: Results, one: Scaling) -> look.Spec:
-    return page_spec(chart(results, PAGE, one=one))
 
 
 def _by_cell(one: Scaling) -> dict[int, list[Row]]:

@@ -15,7 +15,7 @@ from taskgrain.report import look, rows
 from taskgrain.report.charts.chart import Figure, Plot, Section
 from taskgrain.report.charts.intervals import arrows, by_certainty, like, nothing
 from taskgrain.report.charts.lines import Chart, figure, looks, opacity, page_spec, rest, size, sized, tooltip
-from taskgrain.report.look import PAGE, PAPER, Theme
+from taskgrain.report.look import PAPER, Theme
 
 _STEMS = {"radix": "dependences"}
 """Of the files of figures; others are called after the field."""
@@ -42,7 +42,7 @@ def on_page(results: Results) -> Iterator[Plot]:
             heading=f"{sweep.name}, by {sweep.title}",
             label=f"Plot of METG against {sweep.title} on {sweep.name}; the table of cells has its numbers",
             key=f"swept-{number}",
-            spec=partial(_spec, results, sweep),
+            spec=partial(page_spec, chart, results, sweep=sweep),
             cells=tuple(sweep.values),
             shows="rows",
             values=sweep.values,
@@ -63,10 +63,6 @@ def on_paper(results: Results) -> Iterator[Figure]:
 def _of_metg(results: Results) -> list[Sweep]:
     """Returns the sweeps in whose cells METG was searched for."""
     return [one for one in sweeps(results) if not all(results.cells[number].at for number in one.values)]
-
-
-def _spec(results: Results, sweep: Sweep) -> look.Spec:
-    return page_spec(chart(results, PAGE, sweep=sweep))
 
 
 def chart(

@@ -50,6 +50,6 @@ def test_the_page_has_a_legend_of_its_own() -> None:
 
 
 def test_a_chart_of_the_page_is_as_wide_as_its_element() -> None:
-    spec = lines.page_spec(efficiency.chart(FULL, PAGE))
+    spec = lines.page_spec(efficiency.chart, FULL)
     assert spec["width"] == "container"
     assert spec["autosize"]["type"] == "fit-x"

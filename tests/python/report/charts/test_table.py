@@ -14,7 +14,6 @@ from report_page import Page
 from taskgrain.answers import data
 from taskgrain.answers.data import Results
 from taskgrain.answers.sweeps import Sweep
-from taskgrain.report import look
 from taskgrain.report.charts import lines, swept
 from taskgrain.report.charts.table import CHARTS
 
@@ -45,7 +44,7 @@ def test_specifications_hold_no_data(chart: object, results: Results) -> None:
 def test_no_untrusted_text_in_expressions(tmp_path: Path) -> None:
     results = data.read(results_folder.hostile(tmp_path))
     specs = [plot.spec() for chart in CHARTS for plot in chart.on_page(results)]
-    specs.append(lines.page_spec(swept.chart(results, look.PAGE, sweep=Sweep("radix", "x", {0: 1, 1: 2}))))
+    specs.append(lines.page_spec(swept.chart, results, sweep=Sweep("radix", "x", {0: 1, 1: 2})))
 
     def expressions(value: object) -> list[str]:
         if isinstance(value, list):
