@@ -28,12 +28,7 @@ from taskgrain.words.errors import EXIT_FAILED, Interrupted, UsageError
 from taskgrain.words.warnings import Weight, grouped
 
 
-def measure(
-    study: Study,
-    chosen: Sequence[System],
-    cores: Sequence[int],
-    how: Measuring,
-) -> None:
+def measure(study: Study, chosen: Sequence[System], cores: Sequence[int], how: Measuring) -> None:
     """Measures a study as the options wish, and prints the table of its cells."""
     if how.restart and how.keep_both:
         raise UsageError("--restart: give this or --keep-both, not both")

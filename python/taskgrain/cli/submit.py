@@ -49,8 +49,7 @@ wait $run
 def submit(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The study, a TOML file.")],
     time: Annotated[
-        str,
-        typer.Option("--time", metavar="TIME", help="How long a job may take at a time: 2h, 1-00:00:00."),
+        str, typer.Option("--time", metavar="TIME", help="How long a job may take at a time: 2h, 1-00:00:00.")
     ],
     nodes: Annotated[
         Text, typer.Option("--nodes", metavar="LIST", help="Numbers of nodes (default: all of the study).")

@@ -102,10 +102,7 @@ def as_one(sessions: Sequence[Interval]) -> list[Interval]:
 
 
 def ratio_of_sessions(
-    contender: Sequence[Interval],
-    baseline: Sequence[Interval],
-    between: Scatter,
-    confidence: float = 0.95,
+    contender: Sequence[Interval], baseline: Sequence[Interval], between: Scatter, confidence: float = 0.95
 ) -> Ratio:
     """The contender over the baseline, each of one session or more. `rounds` counts sessions here."""
     value = fmean(one.number for one in contender) - fmean(one.number for one in baseline)

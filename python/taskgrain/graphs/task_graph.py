@@ -161,10 +161,7 @@ class TaskGraph:
 
 
 def made(
-    kind: str,
-    durations: Mapping[str, float | None],
-    before: Iterable[tuple[str, str]],
-    unit: str = "",
+    kind: str, durations: Mapping[str, float | None], before: Iterable[tuple[str, str]], unit: str = ""
 ) -> TaskGraph:
     """A graph of the tasks that have a duration or none, and pairs of a task and one that comes before it.
     A pair may occur twice. Raises `InputError` for a task that is not there, and where there are none."""

@@ -45,13 +45,7 @@ class Runs:
     """Measures requests."""
 
     def __init__(
-        self,
-        plan: Plan,
-        record: Record,
-        drivers: Drivers,
-        journal: Journal,
-        ends: Ends,
-        budget: Budget,
+        self, plan: Plan, record: Record, drivers: Drivers, journal: Journal, ends: Ends, budget: Budget
     ) -> None:
         self._plan, self._record, self._drivers, self._journal = plan, record, drivers, journal
         self._ends, self._budget = ends, budget

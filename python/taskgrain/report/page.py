@@ -119,10 +119,7 @@ def render(results: Results, changes: Changes, at: float | None = None) -> str:
 
 
 def write(
-    results: Results,
-    target: Path | None = None,
-    changes: Changes | None = None,
-    at: float | None = None,
+    results: Results, target: Path | None = None, changes: Changes | None = None, at: float | None = None
 ) -> Path:
     """Writes the report of the results to `target` (default: report.html in their folder).
 

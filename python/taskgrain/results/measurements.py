@@ -19,14 +19,7 @@ from taskgrain.machine import facts
 from taskgrain.results import reader, values
 from taskgrain.results.builds import builds_known, placed, plain
 from taskgrain.results.cell import Cell, folded
-from taskgrain.results.lines import (
-    CellLine,
-    Host,
-    Line,
-    ReferenceLine,
-    RunLine,
-    SessionLine,
-)
+from taskgrain.results.lines import CellLine, Host, Line, ReferenceLine, RunLine, SessionLine
 from taskgrain.results.samples import SESSION, counting
 from taskgrain.study.workload import REFERENCE, Workload
 
@@ -118,7 +111,8 @@ def opened(folder: Path) -> Folder:
     """Reads a results folder. Raises `UsageError` like the reader."""
     contents = reader.read(folder)
     study, (machine, odd) = reader.study(folder), reader.machine(folder)
-    return Folder(folder, contents, study, machine, tuple(reader.warnings(contents, study, odd)))
+    said = (*contents.warnings(), *contents.strays(), *contents.elsewhere(), *study.warnings, *odd)
+    return Folder(folder, contents, study, machine, said)
 
 
 def of_lines(

@@ -182,12 +182,6 @@ def refuse_garbage(contents: Contents) -> None:
         )
 
 
-def warnings(contents: Contents, study: Study, odd: Iterable[str]) -> list[str]:
-    """All that is odd about a folder, in the words of every command: its lines, its study, and what `machine`
-    says to be `odd`."""
-    return [*contents.warnings(), *contents.strays(), *contents.elsewhere(), *study.warnings, *odd]
-
-
 def contents(
     file: Path,
     raw: bytes,

@@ -9,15 +9,7 @@ from typing import Any, TypeVar
 
 from taskgrain.results import lines, values
 from taskgrain.results.cell import Cell, cells
-from taskgrain.results.columns import (
-    OF_A_CELL,
-    OF_A_WORKLOAD,
-    Column,
-    of,
-    of_workload,
-    plain,
-    time_of,
-)
+from taskgrain.results.columns import OF_A_CELL, OF_A_WORKLOAD, Column, of, of_workload, plain, time_of
 from taskgrain.results.field import fields
 from taskgrain.results.lines import (
     Attempt,
@@ -58,11 +50,7 @@ RUNS = (
 
 CELLS = tuple(one for each in OF_A_CELL for one in each.exported)
 
-CURVE = (
-    *CELL,
-    *of(CellLine, "cores"),
-    *of(CurvePoint, " ".join(fields(CurvePoint))),
-)
+CURVE = (*CELL, *of(CellLine, "cores"), *of(CurvePoint, " ".join(fields(CurvePoint))))
 
 REFERENCE = (
     *time_of("the measurement"),

@@ -64,10 +64,7 @@ def schema() -> dict[str, Any]:
     return {
         "$schema": "http://json-schema.org/draft-07/schema#",
         "title": "taskgrain study",
-        **_table(
-            "What to measure, and how well to know it (docs/reference/study.md).",
-            properties | fields,
-        ),
+        **_table("What to measure, and how well to know it (docs/reference/study.md).", properties | fields),
         "definitions": {name: _one_or_more(one) for name, one in GIVEN.items()},
     }
 

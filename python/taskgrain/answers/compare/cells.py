@@ -10,9 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from taskgrain.answers.compare import pairing
-from taskgrain.answers.compare.conditions import (
-    too_far_apart,
-)
+from taskgrain.answers.compare.conditions import too_far_apart
 from taskgrain.answers.compare.sides import Side
 from taskgrain.estimate.quantities import AT_A_SIZE, Quantity, log_estimate, shared_size
 from taskgrain.estimate.ratio import Decision, Ratio, decision, ratio

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from statistics import geometric_mean, median
 
 from taskgrain.answers.compare.cells import Compared, Comparison, Verdict
@@ -12,8 +12,6 @@ from taskgrain.estimate.ratio import Ratio
 from taskgrain.results import hosts
 from taskgrain.words import quantity
 
-_NAMES: Mapping[Quantity, str] = {"metg": "METG"}
-"""Others are called as they are."""
 _BESIDE: tuple[Quantity, ...] = ("metg", "floor", "rate", "efficiency")
 """Ratios that are shown beside the one that decides."""
 _VERDICTS: tuple[Verdict, ...] = ("slower", "faster", "same", "undecided", "not comparable")
@@ -42,12 +40,7 @@ def summary(found: Comparison) -> list[str]:
     first = f"{quantity.counted(len(found.cells), 'cell')} by {by}: {each}{lacks}. The margin is {margin}."
     if counts["not comparable"] == len(found.cells):
         return [first, *_hosts(found)]
-    return [
-        first + _in_the_median(found),
-        *_hosts(found),
-        *_confidence(found),
-        *_the_same(found),
-    ]
+    return [first + _in_the_median(found), *_hosts(found), *_confidence(found), *_the_same(found)]
 
 
 def _confidence(found: Comparison) -> list[str]:
@@ -101,7 +94,7 @@ def _in_the_median(found: Comparison) -> str:
 
 def called(one: Quantity) -> str:
     """The quantity in words."""
-    return _NAMES.get(one, one)
+    return "METG" if one == "metg" else one
 
 
 def ratios_beside(found: Comparison, cells: Sequence[Compared]) -> list[Quantity]:

@@ -48,11 +48,7 @@ def chart(results: Results, theme: Theme, width: int | None = None) -> Chart:
     low, high = look.domain(
         end for one in curves for end in look.near(one.granularity, one.granularity_low, one.granularity_high)
     )
-    x = alt.X(
-        "granularity:Q",
-        scale=look.log(low, high),
-        axis=look.time_axis(low, high, "task granularity"),
-    )
+    x = alt.X("granularity:Q", scale=look.log(low, high), axis=look.time_axis(low, high, "task granularity"))
     most = max(
         (
             min(one.efficiency * rows.REACH, max(one.efficiency_high or 0.0, rows.best_efficiency(one)))

@@ -113,9 +113,7 @@ def _task(axes: Axes, inside: str, theme: Theme) -> list[alt.Chart]:
         .transform_window(place="row_number()", sort=[alt.SortField("efficiency")])
         .transform_filter("datum.place === 1")
         .mark_text(
-            align=alt.expr(f"{right} ? 'right' : 'left'"),
-            dx=alt.expr(f"{right} ? -8 : 8"),
-            color=theme.ink,
+            align=alt.expr(f"{right} ? 'right' : 'left'"), dx=alt.expr(f"{right} ? -8 : 8"), color=theme.ink
         )
         .encode(text=alt.value("your tasks")),
     ]

@@ -127,8 +127,7 @@ def panel(
     if systems:
         y = alt.Y("system:N", scale=alt.Scale(domain=list(systems)), axis=axis)
     base = alt.Chart(alt.NamedData(name=source)).encode(
-        y=y,
-        tooltip=tooltip(system="system", METG="METG", floor="floor", ending="ending", rounds="rounds"),
+        y=y, tooltip=tooltip(system="system", METG="METG", floor="floor", ending="ending", rounds="rounds")
     )
     x = alt.X("x:Q", scale=scale, axis=look.time_axis(low, high, "METG (tick: floor)", ticks))
     across, head = alt.X("low:Q", scale=scale), 9 if paper else 22

@@ -46,13 +46,7 @@ def on_paper(results: Results) -> Iterator[Figure]:
         yield replace(figure, draw=partial(figure.draw, most=most))
 
 
-def chart(
-    results: Results,
-    theme: Theme,
-    width: int | None = None,
-    *,
-    most: float = 1.0,
-) -> Chart:
+def chart(results: Results, theme: Theme, width: int | None = None, *, most: float = 1.0) -> Chart:
     """Rate of work against the size of the problem, up to `most`; data as for `efficiency`."""
     measured = [cell for cell in results.cells if cell.peak_rate is not None]
     low, high = look.domain(point.iterations for cell in measured for point in cell.points)

@@ -65,13 +65,7 @@ def _of_metg(results: Results) -> list[Sweep]:
     return [one for one in sweeps(results) if not all(results.cells[number].at for number in one.values)]
 
 
-def chart(
-    results: Results,
-    theme: Theme,
-    width: int | None = None,
-    *,
-    sweep: Sweep,
-) -> Chart:
+def chart(results: Results, theme: Theme, width: int | None = None, *, sweep: Sweep) -> Chart:
     """METG against the field, of the data set `rows` with the field's value as `at`."""
     cells: list[Cell] = [results.cells[number] for number in sweep.values]
     low, high = look.domain(end for cell in cells for end in look.near(cell.metg.about, *cell.metg.ends))
