@@ -12,13 +12,13 @@ import hashlib
 import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from importlib import metadata
 from pathlib import Path
 
 import taskgrain.system
 from taskgrain import _core
 from taskgrain.drive.launch.local import fill
 from taskgrain.drive.system import System
+from taskgrain.machine.facts import version_of
 
 LENGTH = 16
 """Hexadecimal digits of a hash."""
@@ -59,7 +59,7 @@ class Builds:
             files += sorted(Path(taskgrain.system.__file__).parent.glob("*.py"))
             files.append(Path(_core.__file__))
         yield from map(self._digest, files)
-        yield from (f"{name} {_version(name)}" for name in system.versions)
+        yield from (f"{name} {version_of(name) or ''}" for name in system.versions)
 
     def _words(self, command: Sequence[str], folder: Path = Path()) -> Iterator[str]:
         """The words of a command, a file by what it holds: where it lies makes no difference."""
@@ -83,10 +83,3 @@ class Builds:
 
 def _hash(parts: Sequence[str]) -> str:
     return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogateescape")).hexdigest()[:LENGTH]
-
-
-def _version(package: str) -> str:
-    try:
-        return metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return ""

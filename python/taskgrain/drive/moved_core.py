@@ -6,9 +6,11 @@ import contextlib
 import itertools
 import os
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Self
+
+from taskgrain.machine.processes import threads
 
 _LOOK_SECONDS = 5e-4
 """Between two looks whether the time has come: so late the core may move."""
@@ -68,7 +70,7 @@ class MovedCore:
         """Tells whether a thread had the core."""
         first, had = not self._before, False
         for _ in range(2):  # a thread may be starting another
-            for thread in self._threads():
+            for thread in threads(self._pids()):
                 with contextlib.suppress(OSError):
                     now = os.sched_getaffinity(thread)
                     if first or self._core in now:  # one that has started since has what its parent was left
@@ -81,7 +83,7 @@ class MovedCore:
     def _give(self) -> bool:
         """Tells whether a thread got the core."""
         got = False
-        for thread in self._threads() if self._before else ():
+        for thread in threads(self._pids()) if self._before else ():
             with contextlib.suppress(OSError):  # it has ended
                 now = os.sched_getaffinity(thread)
                 before = self._before.get(thread, now)
@@ -92,8 +94,3 @@ class MovedCore:
                     os.sched_setaffinity(thread, before)
                     got |= self._core in before
         return got
-
-    def _threads(self) -> Iterator[int]:
-        for pid in self._pids():
-            with contextlib.suppress(OSError):
-                yield from map(int, os.listdir(f"/proc/{pid}/task"))

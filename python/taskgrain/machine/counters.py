@@ -7,9 +7,11 @@ import ctypes
 import errno
 import os
 import struct
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from typing import Self
+
+from taskgrain.machine.processes import threads
 
 EVENTS: Mapping[str, tuple[int, int]] = {"instructions": (0, 1), "cycles": (0, 0), "cache_misses": (0, 3)}
 """Type and number of each, as linux/perf_event.h has them."""
@@ -32,7 +34,7 @@ class Counters:
         self._open = ExitStack()
         self._files: dict[str, list[int]] = {name: [] for name in EVENTS}
         with self._open as opened:
-            for thread in _threads(pids):
+            for thread in threads(pids):
                 for name, (kind, number) in EVENTS.items():
                     if (file := _event(thread, kind, number)) is not None:
                         opened.callback(os.close, file)
@@ -49,14 +51,6 @@ class Counters:
         """Returns the counts so far, of the events that are known of every thread."""
         values = {name: [_value(file) for file in files] for name, files in self._files.items()}
         return {name: sum(filter(None, some)) for name, some in values.items() if None not in some}
-
-
-def _threads(pids: Iterable[int]) -> Iterator[int]:
-    for pid in pids:
-        try:
-            yield from map(int, os.listdir(f"/proc/{pid}/task"))
-        except OSError:  # it has ended
-            continue
 
 
 def _event(thread: int, kind: int, number: int) -> int | None:

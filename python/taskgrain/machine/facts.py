@@ -72,7 +72,8 @@ def _own() -> list[str]:
     return [re.split(r"[^A-Za-z0-9._-]", one, maxsplit=1)[0] for one in needs if "extra ==" not in one]
 
 
-def _version(name: str) -> str | None:
+def version_of(name: str) -> str | None:
+    """The version of a package of Python; None without it."""
     try:
         return metadata.version(name)
     except metadata.PackageNotFoundError:
@@ -119,7 +120,7 @@ def facts(packages: Iterable[str] = ()) -> dict[str, object]:
         "libc": " ".join(platform.libc_ver()),
         "compilers": compilers,
         "python": {"version": platform.python_version()},
-        "libraries": {name: version for name in (*_own(), *packages) if (version := _version(name))},
+        "libraries": {name: version for name in (*_own(), *packages) if (version := version_of(name))},
         "load": list(load),
     }
 

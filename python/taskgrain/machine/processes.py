@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
+from collections.abc import Iterable, Iterator
 
 import psutil
 
@@ -25,6 +27,13 @@ def runs(pid: int) -> bool:
         return bool(psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
     except psutil.NoSuchProcess:
         return False
+
+
+def threads(pids: Iterable[int]) -> Iterator[int]:
+    """The threads of processes, without those of one that has ended."""
+    for pid in pids:
+        with contextlib.suppress(OSError):
+            yield from map(int, os.listdir(f"/proc/{pid}/task"))
 
 
 def _children(pid: int) -> list[int] | None:

@@ -50,11 +50,7 @@ class Pair:
 
 
 def pairs(
-    places: tuple[Path, Path],
-    names: Sequence[str],
-    known: Mapping[str, System],
-    launcher: str = "auto",
-    option: str = "--build",
+    places: tuple[Path, Path], names: Sequence[str], known: Mapping[str, System], launcher: str = "auto"
 ) -> list[Pair]:
     """The systems of two builds.
 
@@ -64,19 +60,19 @@ def pairs(
     """
     for place in places:
         if not place.exists():
-            raise InputError(option, str(place), _PLACES)
+            raise InputError("--build", str(place), _PLACES)
     alone = all((place / "system.toml").is_file() for place in places)
     renamed = alone and places[0].absolute().name != places[1].absolute().name
     if renamed and len(names) == 1:
         sides = [{names[0]: system_file.read(place.absolute())} for place in places]
     else:
-        sides = [_systems(place, names, known, option) for place in places]
+        sides = [_systems(place, names, known) for place in places]
     sides = [started_by(side, launcher) for side in sides]
     shared = [name for name in sides[0] if name in sides[1]]
     if not shared:
         there = "; ".join(f"{place}: {', '.join(side)}" for place, side in zip(places, sides, strict=True))
         hint = "; if both are builds of one system, say with --system what to call it" if renamed else ""
-        raise UsageError(f"{option}: the two places have no system in common ({there}){hint}")
+        raise UsageError(f"--build: the two places have no system in common ({there}){hint}")
     found = []
     for name in shared:
         old, new = (
@@ -85,7 +81,7 @@ def pairs(
         )
         for one, place in ((old, places[0]), (new, places[1])):
             if missing := one.probe().missing:
-                raise UsageError(f"{option}: {name} of {place} cannot run here: no {', no '.join(missing)}")
+                raise UsageError(f"--build: {name} of {place} cannot run here: no {', no '.join(missing)}")
         found.append(Pair(name, old, new))
     return found
 
@@ -93,20 +89,18 @@ def pairs(
 _PLACES = "a driver's program, a system's folder, or a folder of systems"
 
 
-def _systems(
-    place: Path, names: Sequence[str], known: Mapping[str, System], option: str
-) -> dict[str, System]:
+def _systems(place: Path, names: Sequence[str], known: Mapping[str, System]) -> dict[str, System]:
     place = place.absolute()
     if place.is_file():
         if len(names) != 1:
-            raise UsageError(f"{option}: {place} is a program; say with --system whose driver it is")
+            raise UsageError(f"--build: {place} is a program; say with --system whose driver it is")
         if names[0] not in known:
             raise unknown("--system", names[0], known)
-        return {names[0]: _with_driver(known[names[0]], place, option)}
+        return {names[0]: _with_driver(known[names[0]], place)}
     folders = [place] if (place / "system.toml").exists() else []
     folders = folders or sorted(file.parent for file in place.glob("*/system.toml"))
     if not folders:
-        raise InputError(option, str(place), _PLACES)
+        raise InputError("--build", str(place), _PLACES)
     found: dict[str, System] = {}
     for folder in folders:
         main = system_file.read(folder)
@@ -119,17 +113,17 @@ def _systems(
     return {name: one for name, one in found.items() if "." not in name}
 
 
-def _with_driver(system: System, program: Path, option: str) -> System:
+def _with_driver(system: System, program: Path) -> System:
     """The system with another program in the place of its driver, the first word of its folder."""
     own = [word for word in system.command if word.startswith("{dir}/")]
     if not own:
         raise UsageError(
-            f"{option}: the command of {system.name} names no driver in its folder; give two systems' folders"
+            f"--build: the command of {system.name} names no driver in its folder; give two systems' folders"
         )
 
     interpreted = system.command[system.command.index(own[0]) - 1] == "{python}"
     if not interpreted and not os.access(program, os.X_OK):
-        raise UsageError(f"{option}: {program} is not executable")
+        raise UsageError(f"--build: {program} is not executable")
 
     def placed(words: Sequence[str]) -> tuple[str, ...]:
         return tuple(str(program) if word == own[0] else word for word in words)
@@ -137,9 +131,7 @@ def _with_driver(system: System, program: Path, option: str) -> System:
     return replace(system, command=placed(system.command), files=placed(system.files))
 
 
-def check_programs(
-    places: tuple[Path, Path], found: Sequence[Pair], cores: Sequence[int], option: str = "--build"
-) -> None:
+def check_programs(places: tuple[Path, Path], found: Sequence[Pair], cores: Sequence[int]) -> None:
     """Starts each place that is a program once, before anything is measured.
 
     Raises `UsageError` if one is no driver, or the driver of another system, by what it says of itself.
@@ -153,13 +145,13 @@ def check_programs(
                 with Session(system.name, system.launch(cores)) as session:
                     named[place] = session.start().system
             except DriverError as error:
-                raise UsageError(f"{option}: {place} is no driver of {pair.name}: {error.message}") from None
+                raise UsageError(f"--build: {place} is no driver of {pair.name}: {error.message}") from None
             # Drivers of other folders may call themselves what they like.
             if system.group and named[place] != pair.name.partition(".")[0]:
-                raise UsageError(f"{option}: {place} is the driver of {named[place]}, not of {pair.name}")
+                raise UsageError(f"--build: {place} is the driver of {named[place]}, not of {pair.name}")
     if len(set(named.values())) > 1:
         each = ", ".join(f"{place} of {name}" for place, name in named.items())
-        raise UsageError(f"{option}: the programs are drivers of two systems: {each}")
+        raise UsageError(f"--build: the programs are drivers of two systems: {each}")
 
 
 class UntilDecided(MetgSearch):
