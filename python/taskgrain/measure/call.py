@@ -299,11 +299,9 @@ def measure(
 
 def _known(history: Sequence[Placed], cells: Sequence[Cell]) -> Measured:
     """Returns what lines say of the cells, and of those of earlier builds."""
-    used = [one for one in history if one.used]
-    found = of_lines(one.line for one in used if not one.earlier)
-    earlier = of_lines(one.line for one in used if one.earlier)
+    found = of_lines(one.line for one in history if one.used)
     own = (found.get(cell.name) or StoredCell(cell.name) for cell in cells)
-    return Measured(tuple(own), tuple(earlier.values()))
+    return Measured(tuple(own), tuple(one for one in found.values() if one.earlier))
 
 
 def _settle(store: Store) -> None:

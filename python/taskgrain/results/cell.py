@@ -99,6 +99,11 @@ class Cell:
         return self.name.partition("/")[0]
 
     @property
+    def earlier(self) -> bool:
+        """True if it is of an earlier build than the folder's last."""
+        return self.system != plain(self.system)
+
+    @property
     def workload(self) -> str:
         """Its name without the system."""
         return self.name.partition("/")[2]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +21,6 @@ from taskgrain.words.interval import Interval
 
 _MOST_INFLATION = 1e3
 """Nothing is known where it is larger."""
-SamplesOf = Callable[[], Mapping[str, tuple[Sample, ...]]]
-"""Returns the samples of the cells of a folder, by the name of the cell."""
 
 
 @dataclass(frozen=True)
@@ -42,13 +41,11 @@ class Curve:
     """Why it has no points, if it has none."""
     sizes: Mapping[float, float] = field(default_factory=dict)
     """The iterations of the tasks of each point."""
-    samples_of: SamplesOf = field(default=dict, repr=False, compare=False)
-    """The samples of the cells of its folder."""
 
-    @property
+    @cached_property
     def samples(self) -> tuple[Sample, ...]:
         """The samples that it rests on; rounds of one number ran together in its folder."""
-        return self.samples_of().get(self.cell.name, ())
+        return measurements.samples(self.cell)
 
     def needed(self, level: float) -> Interval | None:
         """The work that an efficiency needs, if METG was searched for it: at METG, work is that share of a
@@ -67,8 +64,7 @@ def opened(folder: Path, *, interrupted: bool = False) -> tuple[list[Curve], tup
     `UsageError` if it is no results folder.
     """
     place = measurements.opened(folder)
-    every = cells(place.contents.shown).values()
-    found = (of(cell, place, interrupted=interrupted) for cell in every)
+    found = (of(one, place, interrupted=interrupted) for one in cells(place.contents.shown).values())
     return [one for one in found if one], place.warnings
 
 
@@ -94,7 +90,6 @@ def of(cell: Cell, place: Folder, *, interrupted: bool = False) -> Curve | None:
         str(cpu.get("model") or "") if isinstance(cpu, dict) else "",
         "" if points else problem,
         {work: size for work, _, size in points},
-        place.samples,
     )
 
 

@@ -16,7 +16,6 @@ from typing import Any
 
 from taskgrain import __version__
 from taskgrain.results import columns, exported_file, outcome, ranking, reader
-from taskgrain.results.builds import plain
 from taskgrain.results.cell import Cell, cells
 from taskgrain.results.columns import Shown
 from taskgrain.words import quantity
@@ -61,7 +60,7 @@ def write(folder: Path, kind: str, output: Path | None) -> list[str]:
     contents = reader.read(folder)
     reader.refuse_garbage(contents)
     every = list(cells(contents.shown).values())
-    found = [one for one in every if one.system == plain(one.system)]  # the others are of earlier builds
+    found = [one for one in every if not one.earlier]
     warnings = contents.warnings() + contents.strays()
     if kind != "markdown" and not any(map(_known, found)):  # a dashboard would show the last
         raise UsageError("; ".join([*warnings, "no cell has a METG with an interval"]))

@@ -7,7 +7,7 @@ session of it. Rounds of two measurements of one folder have the same number onl
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -19,7 +19,7 @@ from taskgrain.machine import facts
 from taskgrain.results import reader, values
 from taskgrain.results.builds import builds_known, placed, plain
 from taskgrain.results.cell import Cell, folded
-from taskgrain.results.lines import CellLine, Host, Line, ReferenceLine, RunLine, SessionLine
+from taskgrain.results.lines import CellLine, Host, Line, ReferenceLine, SessionLine
 from taskgrain.results.samples import SESSION, counting
 from taskgrain.study.workload import REFERENCE, Workload
 
@@ -102,10 +102,6 @@ class Folder:
         every = (line.session for line in self.contents.stored if isinstance(line, SessionLine))
         return tuple(one for one in every if one)
 
-    def samples(self) -> Mapping[str, tuple[Sample, ...]]:
-        """The samples of the cells, by the name of the cell."""
-        return {one.cell.name: one.samples for one in self.measurements}
-
 
 def opened(folder: Path) -> Folder:
     """Reads a results folder. Raises `UsageError` like the reader."""
@@ -157,7 +153,7 @@ def _measurement(
         system=system,
         workload=cell.workload,
         build=builds.get(system),
-        earlier=system != cell.system,
+        earlier=cell.earlier,
         sessions=tuple(dict.fromkeys(one.session for one in cell.sessions.values() if one.session)),
         conditions=Conditions(
             machine=session.machine,
@@ -177,20 +173,22 @@ def _measurement(
         ),
         cores=cell.cores,
         version=_text((line.driver or {}).get("version")) if line else None,
-        samples=tuple(counting(_placed(cell))),
+        samples=samples(cell),
         cell=cell,
         begin=min(cell.times, default=None),
         end=max(cell.times, default=None),
     )
 
 
-def _placed(cell: Cell) -> Iterator[tuple[RunLine, int, float]]:
-    """Its runs, with numbers of rounds and processes that tell sessions apart, and the rate beside each."""
+def samples(cell: Cell) -> tuple[Sample, ...]:
+    """The samples that it rests on; numbers of rounds and processes tell sessions apart."""
+    runs = []
     for run, (session, rates) in zip(cell.runs, cell.beside, strict=True):
         rate = peak_beside([rates[: run.cores]]) if rates and run.cores else math.nan
         apart = session * SESSION
         process = run.process and apart + run.process
-        yield replace(run, process=process), apart + (run.round or 0), rate
+        runs.append((replace(run, process=process), apart + (run.round or 0), rate))
+    return tuple(counting(runs))
 
 
 def _variables(session: SessionLine, system: str) -> dict[str, Any]:

@@ -14,8 +14,8 @@ from advice_answers import QUESTION
 from advice_answers import curve as made_up
 
 from taskgrain.answers import advise
-from taskgrain.estimate.sample import Sample
 from taskgrain.results.curves import Curve
+from taskgrain.results.lines import RunLine
 from taskgrain.study.workload import Workload
 from taskgrain.words.interval import Interval
 
@@ -104,23 +104,26 @@ def test_one_core_of_two_is_half_of_the_time() -> None:
 def test_two_of_common_rounds_are_compared_within_them(tmp_path: Path) -> None:
     """The reference moved by a half from round to round, and hit both alike."""
     dice = random.Random(1)
-    samples: dict[str, tuple[Sample, ...]] = {"mpi": (), "tbb": ()}
+    runs: dict[str, list[RunLine]] = {"mpi": [], "tbb": []}
+    rates: list[tuple[int, list[float]]] = []
     for number in range(8):
         peak = 1e9 * math.exp(dice.gauss(0.0, 0.4))
+        rates.append((0, [peak, peak]))
         for name, efficiency in (("mpi", 0.8), ("tbb", 0.6)):
             seconds = 2e4 * 100 / (efficiency * 1e9 * 2) * math.exp(dice.gauss(0.0, 0.01))
-            samples[name] += (Sample(100, number, seconds, 2e6, 100, 2, peak),)
+            line = RunLine(cell=name, phase="measure", round=number, iterations=100, tasks=100, cores=2)
+            runs[name].append(replace(line, seconds=(seconds,), work=2e6))
     wide = {20e-6: Interval(0.8, 0.4, 1.0)}
     both = [
         answered(
             name,
             0.0,
+            {"runs": runs[name], "beside": rates},
             points=wide,
             sizes={20e-6: 100.0},
-            samples_of=lambda: samples,
             folder=tmp_path,
         )
-        for name in samples
+        for name in runs
     ]
     both[1] = replace(both[1], efficiency=replace(both[1].efficiency, found=Interval(0.6, 0.3, 0.9)))
     found = advise.choice(both)
