@@ -82,62 +82,6 @@ def test_the_unit_of_work_may_come_from_the_reference(tmp_path: Path) -> None:
     assert data.read(results_folder.write(tmp_path, lines)).cells[0].work_unit == "byte"
 
 
-def test_other_damage_is_a_warning(tmp_path: Path) -> None:
-    folder = results_folder.write(tmp_path, [])
-    good = json.dumps(results_folder.metg_line(CELL, 1e-6))
-    deep = "[" * 100_000
-    (folder / "runs.jsonl").write_text(
-        f'nonsense\n[1]\n{deep}\n\n{{"schema":9,"kind":"new"}}\n{good}', "utf-8"
-    )
-    (folder / "machine.json").write_text("[]", "utf-8")
-    (folder / "study.toml").write_text("= no toml", "utf-8")
-    results = data.read(folder)
-    assert [cell.name for cell in results.cells] == [CELL]
-    assert [one.partition(" ")[0] for one in results.warnings] == [
-        "runs.jsonl",  # three lines that cannot be read
-        "runs.jsonl:",  # the schema
-        "runs.jsonl:",  # the kind
-        "study.toml:",
-        "machine.json:",
-    ]
-    assert results.title == folder.name
-    assert opened(folder).text
-
-
-def test_fields_of_the_wrong_type_are_missing_values(tmp_path: Path) -> None:
-    line = results_folder.metg_line(CELL, 1e-6) | {
-        "metg": "fast", "low": -1, "high": True, "rounds": 1.5, "curve": [1, {}, {"iterations": "x"}],
-        "warnings": "no", "peak_rate": {}, "threshold": 7,
-    }  # fmt: skip
-    started = results_folder.cell_line("mpi", "stencil_1d") | {"cores": "many", "command": ["a"], "system": 5}
-    folder = results_folder.write(
-        tmp_path, [started, line], machine={"cpu": "x", "list": [{"a": [1, [2]]}], "none": None}
-    )
-    (cell,) = data.read(folder).cells
-    assert (cell.metg, cell.rounds, cell.points, cell.warnings) == (Interval(), None, (), [])
-    assert (cell.threshold, cell.cores, cell.peak_rate) == (0.5, None, None)
-    assert opened(folder).text
-
-
-def test_numbers_that_json_does_not_know(tmp_path: Path) -> None:
-    folder = results_folder.write(tmp_path, [])
-    line = '{"kind":"metg","cell":"a/b","ending":"precise","metg":NaN,"low":1e999,"high":-Infinity,"x":%s}'
-    (folder / "runs.jsonl").write_text(line % ("9" * 400) + "\n", "utf-8")
-    assert data.read(folder).cells[0].metg.value is None
-    (cell,) = json.loads(opened(folder).blocks["data"], parse_constant=pytest.fail)["cells"]
-    assert cell["row"]["low"] is None
-
-
-def test_unfinished_cells_are_shown(tmp_path: Path) -> None:
-    folder = results_folder.write(
-        tmp_path, [results_folder.cell_line("mpi", "fft"), results_folder.run_line("mpi/fft/width=16")]
-    )
-    assert data.read(folder).cells[0].ending == "unfinished"
-    shown = opened(folder).text
-    assert "1 is unfinished" in shown
-    assert "fft/width=16" in shown
-
-
 def test_failures_are_shown(tmp_path: Path) -> None:
     message = "rank 3 did not answer " * 20
     lines = [
@@ -216,20 +160,6 @@ def run(iterations: int, *granularities: float, phase: str = "measure", disturbe
         cell=CELL, phase=phase, iterations=iterations, seconds=granularities, work=iterations * 100.0,
         tasks=1, cores=1, disturbed=disturbed,
     )  # fmt: skip
-
-
-def test_samples_are_those_of_a_size_quiet_or_disturbed() -> None:
-    all_of_them = [run(1, 2.0, 3.0), run(2, 9.0), run(1, 7.0, disturbed=True), run(1, 4.0)]
-    assert data.samples(all_of_them, 1) == (2.0, 3.0, 4.0)
-    assert data.samples(all_of_them, 1, disturbed=True) == (7.0,)
-    assert data.samples(all_of_them, 5) == ()
-
-
-def test_runs_of_the_search_count_only_if_there_are_no_others() -> None:
-    floor, short, long = run(0, 1.0, phase="floor"), run(1, 1.0, phase="bracket"), run(2, 1.0, phase="round")
-    assert data.counting([floor, short, long]) == [long]
-    assert data.counting([floor, short]) == [short]
-    assert data.counting([floor]) == []
 
 
 def test_the_peak_is_of_the_cores_that_the_system_uses() -> None:

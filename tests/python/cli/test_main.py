@@ -92,13 +92,6 @@ def test_a_mistake_of_the_program_keeps_its_trace(monkeypatch: pytest.MonkeyPatc
         module.main(["x"])
 
 
-def test_success_and_bad_input(taskgrain: Command) -> None:
-    assert taskgrain("--version").code == 0
-    refused = taskgrain("run", "--width", "0")
-    assert (refused.code, refused.err.count("\n")) == (2, 1)
-    assert refused.err.startswith("taskgrain: ")
-
-
 def test_a_reader_that_stops_early_is_no_error_of_many_lines() -> None:
     reading, writing = os.pipe()
     os.close(reading)

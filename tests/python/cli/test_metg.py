@@ -52,13 +52,6 @@ def test_a_budget_that_is_used_up_says_how_to_go_on(
     assert re.search("with `--budget (4|8|16)` goes on from here", taskgrain(*words, "--budget", "1").out)
 
 
-def test_a_sweep_measures_the_whole_curve(taskgrain: Command, systems: Path) -> None:
-    words = ("--width", "4", "--max-rounds", "1", "--json", "-q", "--experiment", "sweep")
-    result = taskgrain("metg", "--systems", systems, *words)
-    (cell,) = json.loads(result.out)["cells"]
-    assert [point["iterations"] for point in cell["curve"]][:5] == [1, 2, 4, 8, 16]
-
-
 def test_the_threshold_is_an_option(taskgrain: Command, systems: Path) -> None:
     words = ("metg", "--systems", systems, "--width", "4", "-q", "--threshold", "0.8", "--max-rounds", "2")
     (cell,) = json.loads(taskgrain(*words, "--json").out)["cells"]

@@ -28,15 +28,6 @@ def test_results_lie_under_the_name_of_the_file(taskgrain: Command, systems: Pat
     assert "results: results/little; `taskgrain report results/little` makes the report" in result.out
 
 
-def test_a_second_call_measures_nothing_again(taskgrain: Command, systems: Path, study: Path) -> None:
-    words = ("study", study, "--systems", systems, "-q", "-o", study.parent / "out", "--json")
-    first = taskgrain(*words)
-    before = (study.parent / "out" / "runs.jsonl").read_text()
-    again = taskgrain(*words)
-    assert json.loads(again.out) == json.loads(first.out)
-    assert (study.parent / "out" / "runs.jsonl").read_text() == before
-
-
 def test_environments_are_compared_and_kept_apart(
     taskgrain: Command, systems: Path, study: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -84,13 +84,6 @@ def test_the_margin_says_what_matters(tmp_path: Path) -> None:
     assert only(history(path, margin=0.2)).verdict == "undecided"
 
 
-def test_a_rate_is_slower_where_it_is_smaller(tmp_path: Path) -> None:
-    path = made.grown(tmp_path / "h.jsonl", made.scattered((15, 1.0), (6, 1.2)))
-    one = only(history(path, by="rate"))
-    assert one.verdict == "slower" and one.changes[0].ratio.value == pytest.approx(1 / 1.2, rel=0.05)
-    assert only(history(path, by="floor")).verdict == "slower"
-
-
 def test_a_change_that_is_known_is_no_regression(tmp_path: Path) -> None:
     path = made.grown(tmp_path / "h.jsonl", made.scattered((15, 1.0), (6, 1.2)))
     at = made.BEGIN + 15 * made.DAY

@@ -98,12 +98,6 @@ def test_with_who_has_died_the_others_go_too() -> None:
     assert two.serving is not None and two.number == 3
 
 
-def test_all_are_asked_to_quit() -> None:
-    some = crew(3)
-    some.close()
-    assert not any(one.alive for one in some.processes())
-
-
 @pytest.mark.parametrize(
     ("count", "cost", "after", "due"),
     [

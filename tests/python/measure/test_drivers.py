@@ -6,7 +6,7 @@ import math
 import os
 import signal
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -40,10 +40,13 @@ class Notes(Reporter):
         self.said.append(text)
 
 
-def drivers(world: World, systems: Mapping[str, System] | None = None) -> tuple[Drivers, list[str]]:
+def drivers(
+    world: World, systems: Mapping[str, System] | None = None, left: Callable[[], float] = lambda: math.inf
+) -> tuple[Drivers, list[str]]:
+    """The drivers of a plan, and what is said of them; `left` are the seconds of the budget."""
     notes = Notes()
     plan = Plan([], systems or {}, Settings(), world.make, clock=lambda: world.now, reporter=notes)
-    return Drivers(plan, lambda: math.inf), notes.said
+    return Drivers(plan, left), notes.said
 
 
 def many_rounds(own: Drivers, world: World, count: int = 20) -> None:
@@ -130,29 +133,25 @@ def test_a_driver_goes_on_if_a_fresh_one_does_not_start(fault: str) -> None:
 
 
 def test_a_driver_that_is_silent_until_the_budget_ends_is_named() -> None:
-    world, notes = World(), Notes()
+    world = World()
     world.hanging.add("fast")
-    own = Drivers(
-        Plan([], {}, Settings(), world.make, clock=lambda: world.now, reporter=notes), lambda: 5.0 - world.now
-    )
+    own, said = drivers(world, left=lambda: 5.0 - world.now)
     with pytest.raises(OutOfTime):
         own.get(FAST)
-    assert len(notes.said) == 1
-    assert notes.said[0].startswith("fast: had not answered 5.00 s after its start; the budget ended")
+    assert len(said) == 1
+    assert said[0].startswith("fast: had not answered 5.00 s after its start; the budget ended")
 
 
 def test_at_the_end_of_the_budget_a_fresh_start_is_given_up_in_silence() -> None:
     world = World()
     world.starting = {"fast": 0.03}
-    notes, left = Notes(), [100.0]
-    own = Drivers(
-        Plan([], {}, Settings(), world.make, clock=lambda: world.now, reporter=notes), lambda: left[0]
-    )
+    left = [100.0]
+    own, said = drivers(world, left=lambda: left[0])
     first = own.get(FAST)
     world.hanging.add("fast")
     world.now, left[0] = world.now + 1.0, 0.0
     own.turn([FAST])
-    assert own.get(FAST) is first and first.alive and not notes.said
+    assert own.get(FAST) is first and first.alive and not said
 
 
 def test_a_driver_is_not_started_afresh_from_other_files(tmp_path: Path) -> None:

@@ -26,26 +26,11 @@ def test_the_page_lies_in_the_folder_or_where_it_is_wished(tmp_path: Path) -> No
     assert other.read_bytes() == (folder / "report.html").read_bytes()
 
 
-def test_a_folder_without_results_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"runs\.jsonl"):
-        write(data.read(tmp_path))
-    with pytest.raises(UsageError, match=r"runs\.jsonl"):
-        save(data.read(tmp_path), tmp_path / "figures")
-    assert not [*tmp_path.iterdir()]
-
-
 def test_a_page_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
     folder = results_folder.write(tmp_path / "good", [])
     for target in (tmp_path / "nowhere" / "report.html", tmp_path):
         with pytest.raises(UsageError, match=f"{target}: cannot be written: "):
             write(data.read(folder), target)
-
-
-def test_figures_are_of_the_formats_wished(tmp_path: Path) -> None:
-    folder = results_folder.big(tmp_path / "study", ["mpi"], ["fft"])
-    drawn = save(data.read(folder), tmp_path / "figures", ["svg"])
-    assert drawn and {one.suffix for one in drawn} == {".svg"}
-    assert sorted(drawn) == sorted((tmp_path / "figures").iterdir())
 
 
 def test_nothing_measured_draws_nothing(tmp_path: Path) -> None:

@@ -207,14 +207,3 @@ def test_every_reader_says_what_is_of_another_machine(tmp_path: Path) -> None:
     assert curves.opened(folder)[1] == data.read(folder).warnings == (said,)
     alone = made.write(tmp_path / "alone", [*lines[:3], session(TWO, **there), *measured(2e-6, "mpi")])
     assert curves.opened(alone)[1] == (), "an earlier build of this machine"
-
-
-def test_no_reader_uses_what_was_measured_anew(tmp_path: Path) -> None:
-    lines = [session(ONE), *measured(1e-6, "mpi", "tbb"), session(TWO, restarted=["mpi"])]
-    lines += [made.cell_line("mpi", "fft"), run()]
-    folder = made.write(tmp_path, lines)
-    found = frame(reader.read(folder), "cells").to_dicts()
-    assert [(row["cell"], row["ending"]) for row in found] == [
-        (TBB, "precise"), (MPI, "unfinished"),
-    ]  # fmt: skip
-    assert {cell.name: cell.ending for cell in data.read(folder).cells} == {TBB: "precise", MPI: "unfinished"}

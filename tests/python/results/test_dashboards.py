@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -171,12 +169,3 @@ def test_a_folder_without_a_number_is_an_error_and_no_empty_dashboard(tmp_path: 
             export(folder, kind)
         assert not (tmp_path / "exported").exists()
     assert "failed" in export(folder, "markdown")[0]
-
-
-def test_a_pipe_is_written_and_not_replaced(folder: Path, tmp_path: Path) -> None:
-    pipe = tmp_path / "pipe"
-    os.mkfifo(pipe)
-    with subprocess.Popen(["cat", str(pipe)], stdout=subprocess.PIPE) as reader:
-        dashboards.write(folder, "bencher", pipe)
-        assert reader.stdout is not None and MPI in strict(reader.stdout.read().decode())
-    assert pipe.is_fifo()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import math
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -132,12 +131,6 @@ def csv_of_polars(found: pl.DataFrame) -> str:
     return found.with_columns(guard).write_csv()
 
 
-@pytest.mark.parametrize("table", TABLES)
-def test_csv_is_what_polars_writes(table: str, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
-    write(MEASURED, table, "csv", None)
-    assert capsysbinary.readouterr().out.decode() == csv_of_polars(frame(MEASURED, table))
-
-
 POWERS = st.integers(-20, 20).map(lambda exponent: 10.0**exponent)
 FLOATS = st.floats(-values.HUGE, values.HUGE) | st.floats(-1e-4, 1e-4) | POWERS
 
@@ -169,34 +162,6 @@ def value(text: str, kind: str) -> Any:
         case "flag":
             return {"true": True, "false": False}[text]
     return float(text) if kind == "number" else int(text)
-
-
-def test_what_cells_came_to(tmp_path: Path) -> None:
-    failed, again = made.cell_name("a", "fft"), made.cell_name("b", "fft")
-    folder = made.write(
-        tmp_path,
-        [
-            *(
-                made.cell_line("a", "fft"),
-                made.run_line(failed),
-                made.failure_line(failed, "crash", "signal 11"),
-            ),
-            *(made.cell_line("b", "fft"), made.failure_line(again), made.cell_line("b", "fft")),
-            *(made.run_line(again) | {"kind": "rejected"}, made.run_line(again), made.metg_line(again, 1e-6)),
-            made.cell_line("c", "fft"),
-        ],
-    )
-    a, b, c = rows(folder, "cells")
-    assert (a["ending"], a["failure"], a["failure_message"], a["runs"]) == ("failed", "crash", "signal 11", 1)
-    assert (b["ending"], b["failure"], b["metg"], b["runs"], b["repeated_runs"]) == (
-        "precise",
-        None,
-        1e-6,
-        1,
-        1,
-    )
-    assert (c["ending"], c["metg"], c["low"], c["runs"]) == ("unfinished", None, None, 0)
-    assert [row["counted"] for row in rows(folder, "runs")] == [True, True, False, False, True, True]
 
 
 def test_values_of_another_type_are_empty_and_said(tmp_path: Path) -> None:
@@ -296,11 +261,3 @@ def test_the_example_of_the_reference(tmp_path: Path, monkeypatch: pytest.Monkey
     made_by_it: dict[str, Any] = {}
     exec(code + "\n", made_by_it)
     assert made_by_it["runs"].height == sum(len(line["seconds"]) for line in lines(MEASURED, "run"))
-
-
-def test_numbers_are_exact_in_csv(tmp_path: Path) -> None:
-    odd = [5e-39, 1.7976931348623157e38, 0.1 + 0.2, math.pi * 1e-7, 1e22, 123456789.12345678]
-    folder = made.write(tmp_path, [made.cell_line("mpi", "fft"), made.run_line(MPI) | {"seconds": odd}])
-    write(folder, "runs", None, tmp_path / "t.csv")
-    with (tmp_path / "t.csv").open(newline="") as file:
-        assert [float(row["seconds"]) for row in csv.DictReader(file)] == odd

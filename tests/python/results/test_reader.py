@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -28,16 +27,10 @@ def compress(folder: Path) -> Path:
     return folder
 
 
-def said_by_export(folder: Path) -> list[str]:
-    return export.write(folder, "cells", "csv", folder.with_suffix(".csv"))
-
-
-def said_by_report(folder: Path) -> list[str]:
-    return list(data.read(folder).warnings)
-
-
-READERS = pytest.mark.parametrize("said", [said_by_export, said_by_report])
-Said = Callable[[Path], list[str]]
+def said(folder: Path) -> list[str]:
+    """What is odd about a folder."""
+    found = reader.read(folder)
+    return found.warnings() + found.strays()
 
 
 def test_lines_study_and_machine(tmp_path: Path) -> None:
@@ -50,8 +43,7 @@ def test_lines_study_and_machine(tmp_path: Path) -> None:
     assert reader.machine(folder) == (made.MACHINE, [])
 
 
-@READERS
-def test_a_torn_last_line(tmp_path: Path, said: Said) -> None:
+def test_a_torn_last_line(tmp_path: Path) -> None:
     folder = made.write(tmp_path / "r", GOOD, tail=b'{"schema":1,"kind":"run","ce\xff')
     assert said(folder) == ["the last line of runs.jsonl is torn (29 bytes); it is skipped"]
     assert len(reader.read(folder).lines) == 3
@@ -74,24 +66,21 @@ DAMAGED = {
 }
 
 
-@READERS
-def test_damaged_lines(tmp_path: Path, said: Said) -> None:
+def test_damaged_lines(tmp_path: Path) -> None:
     folder = made.write(tmp_path / "r", GOOD, tail=b"\n".join([*DAMAGED.values(), b"", b" ", b""]))
     assert said(folder) == ["runs.jsonl cannot be read in line 4, 5, 6, 7, 8, …; skipped"]
     assert reader.read(folder).damaged == (4, 5, 6, 7, 8, 9, 10)
     assert [line.to_json() for line in reader.read(folder).lines] == GOOD
 
 
-@READERS
-def test_foreign_lines(tmp_path: Path, said: Said) -> None:
+def test_foreign_lines(tmp_path: Path) -> None:
     foreign: list[made.Line] = [{"event": "started"}, {"kind": "new", "cell": MPI}, {"kind": "run"}]
     folder = made.write(tmp_path / "r", [*foreign, *GOOD])
     assert said(folder) == ["runs.jsonl: lines of no known kind, left out: 3"]
     assert [line.to_json() for line in reader.read(folder).unknown] == foreign
 
 
-@READERS
-def test_values_that_make_no_sense(tmp_path: Path, said: Said) -> None:
+def test_values_that_make_no_sense(tmp_path: Path) -> None:
     odd = made.run_line(MPI) | {"tasks": "many", "seconds": [float("nan"), float("inf"), -1.0]}
     folder = made.write(tmp_path / "r", [*GOOD, odd, odd])
     assert said(folder) == [
@@ -99,17 +88,15 @@ def test_values_that_make_no_sense(tmp_path: Path, said: Said) -> None:
     ]
 
 
-@READERS
 @pytest.mark.parametrize("schema", ["1.0", None, True, -1, 1.5, {}])
-def test_a_schema_that_makes_no_sense_counts_as_missing(tmp_path: Path, said: Said, schema: object) -> None:
+def test_a_schema_that_makes_no_sense_counts_as_missing(tmp_path: Path, schema: object) -> None:
     folder = made.write(tmp_path / "r", [*GOOD[:2], GOOD[2] | {"schema": schema}])
     odd = "runs.jsonl: values that make no sense, taken as missing: schema (1)"
     assert said(folder) == ([] if schema is None else [odd])
     assert [line.to_json() for line in reader.read(folder).lines] == GOOD
 
 
-@READERS
-def test_runs_of_a_cell_that_neither_begins_nor_ends(tmp_path: Path, said: Said) -> None:
+def test_runs_of_a_cell_that_neither_begins_nor_ends(tmp_path: Path) -> None:
     stray, result = made.run_line("mpi/nowhere/width=4"), made.metg_line("mpi/dom/width=4", 1e-6)
     crash: made.Line = {"schema": 1, "kind": "crash", "cell": "mpi/nowhere/width=4"}
     folder = made.write(tmp_path / "r", [*GOOD, stray, crash, stray, result])
@@ -121,8 +108,7 @@ def test_runs_of_a_cell_that_neither_begins_nor_ends(tmp_path: Path, said: Said)
     assert len(reader.read(folder).lines) == 7  # a study that goes on may know the cell
 
 
-@READERS
-def test_a_file_without_lines_is_a_study_without_results(tmp_path: Path, said: Said) -> None:
+def test_a_file_without_lines_is_a_study_without_results(tmp_path: Path) -> None:
     folder = made.write(tmp_path / "r", [])
     assert said(folder) == []
     assert data.read(folder).cells == ()
@@ -132,8 +118,7 @@ def test_a_file_without_lines_is_a_study_without_results(tmp_path: Path, said: S
 NEWER = "was written by a newer taskgrain (schema 99; this one knows up to 1)"
 
 
-@READERS
-def test_a_newer_schema_is_read_as_far_as_it_is_known(tmp_path: Path, said: Said) -> None:
+def test_a_newer_schema_is_read_as_far_as_it_is_known(tmp_path: Path) -> None:
     new = [line | {"schema": 99, "more": [1]} for line in GOOD]
     folder = made.write(tmp_path / "r", [GOOD[0], *new, {"schema": 99, "kind": "new"}])
     assert said(folder) == [
@@ -168,9 +153,8 @@ def test_compressed_in_parts(tmp_path: Path) -> None:
     assert reader.read(folder).warnings() == []
 
 
-@READERS
 @pytest.mark.parametrize("how", ["cut", "changed", "another file"])
-def test_damaged_compression(tmp_path: Path, said: Said, how: str) -> None:
+def test_damaged_compression(tmp_path: Path, how: str) -> None:
     folder = compress(made.write(tmp_path / "r", [*GOOD, *made.run_lines(GOOD[2], 2000)]))
     file = folder / "runs.jsonl.zst"
     raw = file.read_bytes()

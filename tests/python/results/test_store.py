@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import os
 import stat
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -107,19 +105,6 @@ def test_a_study_that_cannot_be_read_is_not_gone_on_with(tmp_path: Path) -> None
     with pytest.raises(UsageError, match=r"study\.toml: is not TOML: .*; mend it, or choose another"):
         opened(tmp_path)
     assert (tmp_path / "study.toml").read_text() == "= no toml"
-
-
-def test_a_second_harness_is_kept_out(tmp_path: Path) -> None:
-    code = (
-        "import sys; from pathlib import Path; from taskgrain.results.store import Store\n"
-        f"Store(Path(sys.argv[1]), {STUDY!r}, {{}})"
-    )
-    with opened(tmp_path):
-        done = subprocess.run(
-            [sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=False
-        )
-        assert "another taskgrain is writing here" in done.stderr
-    opened(tmp_path).close()
 
 
 def test_another_study_is_refused_by_field(tmp_path: Path) -> None:

@@ -7,23 +7,11 @@ import sys
 from pathlib import Path
 
 import docs_tables
-import results_folder
 
-from taskgrain.results import reader
-from taskgrain.results.export import frame
-from taskgrain.results.tables import CELL, TABLES, Tables
+from taskgrain.results.tables import CELL, TABLES
 from taskgrain.study.fields import WORKLOAD
 
 ROOT = Path(__file__).parents[3]
-
-
-def test_rows_are_what_is_exported(tmp_path: Path) -> None:
-    contents = reader.read(results_folder.big(tmp_path, ["mpi", "ray"]))
-    tables = Tables(contents.shown)
-    for name in TABLES:
-        rows = list(tables.rows(name))
-        assert rows == [list(row) for row in frame(contents, name).iter_rows()]
-        assert rows == [list(one.values()) for one in tables.records(name)]
 
 
 def test_a_report_needs_no_table_library() -> None:

@@ -383,19 +383,6 @@ def test_a_product_that_is_too_large_is_refused_at_once() -> None:
         parse(Document(wide), cores=1)
 
 
-def test_unreadable_files(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"no\.toml: cannot be read: No such file"):
-        read(tmp_path / "no.toml", 2)
-    (tmp_path / "x.toml").write_bytes(b"\xff\xfe")
-    with pytest.raises(UsageError, match="is not TOML"):
-        read(tmp_path / "x.toml", 2)
-
-
-def test_a_study_chooses_its_experiment() -> None:
-    assert study(FFT).settings.experiment == "metg"
-    assert study(FFT + 'experiment = "sweep"').settings.experiment == "sweep"
-
-
 def test_files_of_one_name_are_not_mixed_up(tmp_path: Path) -> None:
     file = tmp_path / "s.toml"
     file.write_text('patterns = "dag"\ndag = ["a/one.dag", "b/one.dag"]\n')
