@@ -6,7 +6,7 @@ import json
 import math
 import random
 import zlib
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 SYSTEMS = (
@@ -137,6 +137,15 @@ def write(folder: Path, lines: Sequence[Line], machine: object = MACHINE, tail: 
     (folder / "runs.jsonl").write_bytes(text.encode() + tail)
     (folder / "machine.json").write_text(json.dumps(machine), "utf-8")
     (folder / "study.toml").write_text('name = "example study"\nthreshold = 0.5\n', "utf-8")
+    return folder
+
+
+def change(folder: Path, fields: Mapping[str, object], **of: Collection[object]) -> Path:
+    """Gives other fields to the whole lines of, for example, `kind=["cell"]` or `system=["mpi"]`."""
+    file = folder / "runs.jsonl"
+    lines = [json.loads(line) for line in file.read_text("utf-8").split("\n")[:-1]]
+    lines = [one | (fields if all(one.get(key) in of[key] for key in of) else {}) for one in lines]
+    file.write_text("".join(json.dumps(one) + "\n" for one in lines), "utf-8")
     return folder
 
 

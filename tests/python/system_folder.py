@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from killable_study import FAKE
+
 FULL = """
 title = "MPI"
 paradigm = "message passing"
@@ -40,3 +42,11 @@ def make(folder: Path, text: str) -> Path:
     folder.mkdir(parents=True)
     (folder / "system.toml").write_text(text)
     return folder
+
+
+def simulated(
+    folder: Path, overhead: float = 1e-6, fault: str = "=", noise: float = 0.02, more: str = ""
+) -> Path:
+    """A simulated system; `more` stands above its launch."""
+    words = ["{python}", str(FAKE), str(overhead), str(noise), fault]
+    return make(folder, f"simulated = true\n{more}[launch]\ncommand = {words}\n")

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from command_line import Command, called
 from killable_study import FAKE
+from system_folder import simulated
 
 
 @pytest.fixture
@@ -14,12 +15,9 @@ def systems(tmp_path: Path, no_own_systems: None) -> Path:
     """One system that works, two with a fault in one pattern, one that is not installed."""
     faults = {"fast": "=", "faulty": "tree=validation", "picky": "dom=invalid", "absent": "="}
     for name, fault in faults.items():
-        folder = tmp_path / "systems" / name
-        folder.mkdir(parents=True)
-        words = ["{python}", str(FAKE), "1e-6", "0.02", fault]
         probe = '[probe]\nprograms = ["no-such-x"]\ninstall = "apt-get x"\n' if name == "absent" else ""
-        text = f'title = "Fake {name}"\nsimulated = true\n{probe}[launch]\ncommand = {words}\n'
-        (folder / "system.toml").write_text(("default = true\n" if name == "fast" else "") + text)
+        more = f'title = "Fake {name}"\n' + "default = true\n" * (name == "fast") + probe
+        simulated(tmp_path / "systems" / name, fault=fault, more=more)
     return tmp_path / "systems"
 
 

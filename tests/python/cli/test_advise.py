@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from command_line import Command
+from results_folder import change
 
 from taskgrain.cli.advise import with_defaults
 from taskgrain.measure.record import CellState
@@ -135,9 +136,7 @@ def test_results_of_another_machine_do_not_stand_beside_what_is_measured(
 ) -> None:
     kept = tmp_path / "kept"
     taskgrain(*ASKED, "--systems", systems, "--measure", "-q", "-o", kept)
-    lines = [json.loads(line) for line in (kept / "runs.jsonl").read_text().splitlines()]
-    moved = [one | {"machine": "elsewhere"} if one["kind"] == "session" else one for one in lines]
-    (kept / "runs.jsonl").write_text("".join(json.dumps(one) + "\n" for one in moved))
+    change(kept, {"machine": "elsewhere"}, kind=["session"])
     words = (*ASKED, "--systems", systems, "--from", kept, "--json", "-q")
     value = json.loads(taskgrain(*words, "--measure").out)
     assert value["notes"][0] == f"{kept}: is of another machine, and not used beside what is measured"
@@ -197,10 +196,7 @@ def test_a_folder_of_a_larger_machine_answers_for_its_cores(
 ) -> None:
     kept = tmp_path / "kept"
     taskgrain(*ASKED, "--systems", systems, "--width", "64", "--measure", "-q", "-o", kept)
-    file = kept / "runs.jsonl"
-    lines = [json.loads(line) for line in file.read_text().splitlines()]
-    moved = [one | {"cores": [*range(4096)]} if one["kind"] == "session" else one for one in lines]
-    file.write_text("".join(json.dumps(one) + "\n" for one in moved))
+    change(kept, {"cores": [*range(4096)]}, kind=["session"])
     words = (*ASKED, "--width", "64", "--cores", "4096", "--systems", systems)
     assert answers(taskgrain(*words, "--from", kept, "--json").out)["fast"]["efficiency"]["value"]
     absurd = taskgrain(*words, "--cores", "9999999999", "--from", kept)

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import compared_folders as made
 import pytest
+import system_folder
 from command_line import Command
-from killable_study import FAKE
 
 
 @pytest.fixture
@@ -150,11 +150,8 @@ def test_refusals(taskgrain: Command, folder: Path, words: tuple[str, ...], mess
 @pytest.fixture
 def builds(tmp_path: Path) -> tuple[Path, Path]:
     """A simulated system, and one whose tasks cost half as much again."""
-    for name, overhead in (("old", "1e-6"), ("new", "1.5e-6")):
-        folder = tmp_path / name / "mine"
-        folder.mkdir(parents=True)
-        words = ["{python}", str(FAKE), overhead, "0.02", "="]
-        (folder / "system.toml").write_text(f"simulated = true\n[launch]\ncommand = {words}\n")
+    for name, overhead in (("old", 1e-6), ("new", 1.5e-6)):
+        system_folder.simulated(tmp_path / name / "mine", overhead)
     return tmp_path / "old", tmp_path / "new"
 
 

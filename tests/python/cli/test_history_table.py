@@ -11,6 +11,7 @@ import history_store as made
 import pytest
 from command_line import on_terminal
 from history_store import history
+from results_folder import change
 from rich.console import Console
 
 from taskgrain.cli.history_table import as_json, bars, show
@@ -62,9 +63,7 @@ def test_a_simulated_series_is_marked(tmp_path: Path) -> None:
     for simulated in (True, False):
         time = made.BEGIN
         folder = made.folder(tmp_path / f"{simulated}", made.metg("mpi", 1e-6, time))
-        file = folder / "runs.jsonl"
-        mark = '"kind": "cell", "simulated": true' if simulated else '"kind": "cell"'
-        file.write_text(file.read_text("utf-8").replace('"kind": "cell"', mark))
+        change(folder, {"simulated": simulated}, kind=["cell"])
         store.add(tmp_path / f"{simulated}.jsonl", [measured(folder)[0]])
         found.append(history(tmp_path / f"{simulated}.jsonl"))
     texts = ["\n".join(printed(each, 100)) for each in found]

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 import results_folder
 from command_line import Command, Result
+from results_folder import change
 
 ROOT = Path(__file__).resolve().parents[3]
 PATTERNS = ["fft", "dom"]
@@ -19,13 +20,6 @@ OTHER_TASKS = "has no workload with the tasks of fft/width=16, and as many on ea
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     return results_folder.big(tmp_path / "study", ["mpi", "starpu"], PATTERNS)
-
-
-def change(folder: Path, kinds: Sequence[str], fields: Mapping[str, object]) -> None:
-    """Gives the lines of these kinds other fields."""
-    lines = [json.loads(line) for line in (folder / "runs.jsonl").read_text().split("\n")[:-1]]
-    lines = [one | (fields if one["kind"] in kinds else {}) for one in lines]
-    (folder / "runs.jsonl").write_text("".join(json.dumps(one) + "\n" for one in lines))
 
 
 def test_json_has_what_the_table_shows(taskgrain: Command, folder: Path) -> None:
@@ -80,7 +74,7 @@ def test_bad_input_is_refused(taskgrain: Command, folder: Path, words: tuple[str
 
 def test_the_warnings_of_its_cells_are_said(taskgrain: Command, folder: Path) -> None:
     said = {"code": "runs_disturbed", "disturbed": 9, "runs": 9, "repeated": 3}
-    change(folder, ("metg",), {"warnings": [said]})
+    change(folder, {"warnings": [said]}, kind=["metg"])
     words = ("predict", folder, "--work", "1", "--workload", "fft/width=16")
     shown = taskgrain(*words)
     cells = "mpi/fft/width=16, starpu/fft/width=16"
@@ -120,16 +114,9 @@ def test_a_study_of_several_numbers_of_cores_is_predicted_as_a_whole(taskgrain: 
 
 
 def test_nodes_are_told_from_cores(taskgrain: Command, folder: Path) -> None:
-    change(folder, ("cell",), {"nodes": 2})
+    change(folder, {"nodes": 2}, kind=["cell"])
     shown = taskgrain("predict", folder, "--work", "10", "--workload", "fft/width=16").out
     assert "Measured on 2 nodes of 1 core." in shown
-
-
-def simulate(folder: Path, *systems: str) -> None:
-    """Makes the cells of systems simulated ones."""
-    lines = [json.loads(line) for line in (folder / "runs.jsonl").read_text().split("\n")[:-1]]
-    lines = [one | {"simulated": True} if one.get("system") in systems else one for one in lines]
-    (folder / "runs.jsonl").write_text("".join(json.dumps(one) + "\n" for one in lines))
 
 
 @pytest.fixture
@@ -137,8 +124,8 @@ def simulation(folder: Path) -> Path:
     """A folder of `fft` and `dom` on four simulated nodes, with as many tasks on each core as `folder`."""
     other = results_folder.big(folder.parent / "simulated", ["mpi_simulated"], PATTERNS)
     nodes = {"nodes": 4, "width": 64, "simulated": True, "simulation_error": 2.0}
-    change(other, ("cell",), nodes)
-    change(other, ("cell", "run"), {"cores": 8})
+    change(other, nodes, kind=["cell"])
+    change(other, {"cores": 8}, kind=["cell", "run"])
     return other
 
 
@@ -175,7 +162,7 @@ def predicted(taskgrain: Command, folder: Path, simulation: Path, *more: str) ->
 def test_what_a_simulation_lacks_is_said(
     taskgrain: Command, folder: Path, simulation: Path, kinds: str, fields: Mapping[str, object], said: str
 ) -> None:
-    change(simulation, kinds.split(), fields)
+    change(simulation, fields, kind=kinds.split())
     refused = predicted(taskgrain, folder, simulation, "--system", "mpi")
     assert refused.code == 2
     assert refused.err.splitlines()[-1].startswith(f"taskgrain: --simulate: {simulation}: {said}")
@@ -200,7 +187,7 @@ def test_a_simulation_of_other_drivers_or_of_none_is_refused(
     (tmp_path / "runs.jsonl").write_text("not JSON\n")
     refused = predicted(taskgrain, folder, tmp_path)
     assert f"--simulate: {tmp_path}: has no results" in refused.err
-    change(folder, ("cell",), {"simulated": True})
+    change(folder, {"simulated": True}, kind=["cell"])
     refused = predicted(taskgrain, folder, simulation)
     assert (refused.code, "mpi, starpu: simulated, too, and not measured" in refused.err) == (2, True)
 
@@ -219,7 +206,7 @@ def test_of_two_simulations_of_a_driver_the_one_that_counts_is_said(
     alone = predicted(taskgrain, folder, simulation)
     file = simulation / "runs.jsonl"
     before = file.read_text()
-    change(simulation, ("metg",), {"floor": 1e-3})
+    change(simulation, {"floor": 1e-3}, kind=["metg"])
     file.write_text(before + file.read_text().replace("mpi_simulated", "mpi_simulated.dragonfly"))
     both = predicted(taskgrain, folder, simulation)
     assert both.out == alone.out
@@ -232,7 +219,7 @@ def test_what_is_simulated_is_marked_and_not_beside_what_is_measured(
 ) -> None:
     words = ("predict", folder, "--workload", "fft/width=16", "--work", "1")
     assert "simulated" not in json.loads(taskgrain(*words, "--json").out)["cells"][0]
-    simulate(folder, "starpu")
+    change(folder, {"simulated": True}, system=["starpu"])
     shown = taskgrain(*words)
     assert "taskgrain: starpu: left out, as simulated and not measured like the others" in shown.err
     assert "starpu" not in shown.out and "Measured on 2 cores" in shown.out

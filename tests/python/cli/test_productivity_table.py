@@ -38,15 +38,6 @@ def test_with_results_there_is_a_table_for_each_workload() -> None:
     assert first.rows[2] == ("bare", "", "–", "–", "50", "–", "–")
 
 
-def test_who_may_be_beaten_has_a_question_mark() -> None:
-    rows = [
-        Measured(SHORT, report_cells.measured("short", 1e-6)),
-        Measured(LONG, report_cells.measured("long", 1.05e-6)),
-    ]
-    (table,) = tables([], {"fft": rows}, False)
-    assert [row[1] for row in table.rows] == ["lines, constructs", "lines ?, constructs ?"]
-
-
 def test_json_says_who_is_beaten() -> None:
     document = as_json([LONG], {"fft": ROWS})
     assert document["systems"][0]["constructs"] == {"a": 1, "b": 1}

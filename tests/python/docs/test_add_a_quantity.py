@@ -10,6 +10,7 @@ import pytest
 from copied_package import CopiedPackage
 from killable_study import FAKE
 from markdown_blocks import blocks
+from system_folder import simulated
 
 PAGE = Path(__file__).parents[3] / "docs/how-to/add-a-quantity.md"
 PLACES = {
@@ -31,10 +32,7 @@ def test_a_quantity_is_added_as_the_page_says(
         package.edit(f"results/{block.title}", place, f"    {block.text.strip()}\n{place}")
     assert not PLACES
 
-    system, folder = tmp_path / "systems/fake", tmp_path / "out"
-    system.mkdir(parents=True)
-    words = ["{python}", str(FAKE), "1e-6", "0.02", "="]
-    (system / "system.toml").write_text(f'title = "Fake"\nsimulated = true\n[launch]\ncommand = {words}\n')
+    system, folder = simulated(tmp_path / "systems/fake"), tmp_path / "out"
     metg = ("metg", "--systems", system.parent, "--system", "fake", "--max-rounds", "1", "-q", "-o", folder)
     assert package.run(*metg).returncode == 0
     runs = folder / "runs.jsonl"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 
 import pytest
@@ -142,12 +141,6 @@ def test_a_search_knows_the_needed_work_better() -> None:
     found = level_of(CURVE, 20e-6, 0.5, known)
     assert found.needed == known
     assert found.margin == Interval(20 / 5, pytest.approx(20 / 5.2), pytest.approx(20 / 4.8))
-
-
-def test_a_dip_is_made_monotone() -> None:
-    dip = CURVE | {16e-6: Interval(0.55, 0.5, 0.6)}
-    found = needed(dip, 0.5)
-    assert found.value is not None and math.isfinite(found.value)
 
 
 def test_a_slow_run_of_a_large_task_does_not_say_that_a_level_needs_more() -> None:

@@ -11,6 +11,7 @@ import pytest
 from driver_process import runnable
 from killable_study import FAKE
 from simulated_system import Noise, SimulatedSystem, constant, drive
+from system_folder import simulated as system
 
 from taskgrain.answers.compare.cells import Compared, Question
 from taskgrain.drive.system import System
@@ -34,14 +35,6 @@ from taskgrain.words.errors import TaskgrainError, UsageError
 
 WORKLOAD = Workload("stencil_1d", 4)
 CORES = (0, 1)
-
-
-def system(folder: Path, overhead: float, fault: str = "=", noise: float = 0.02) -> Path:
-    """A simulated system."""
-    folder.mkdir(parents=True)
-    words = ["{python}", str(FAKE), str(overhead), str(noise), fault]
-    (folder / "system.toml").write_text(f"simulated = true\n[launch]\ncommand = {words}\n")
-    return folder
 
 
 @pytest.fixture(autouse=True)

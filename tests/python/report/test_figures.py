@@ -31,8 +31,7 @@ def test_figures_of_one_cell(tmp_path: Path) -> None:
 
 def test_what_is_simulated_is_marked_in_each_view(tmp_path: Path) -> None:
     folder = results_folder.big(tmp_path / "study", ["mpi"], ["fft"])
-    log = folder / "runs.jsonl"
-    log.write_text(log.read_text("utf-8").replace('"kind": "cell",', '"kind": "cell", "simulated": true,'))
+    results_folder.change(folder, {"simulated": True}, kind=["cell"])
     found = data.read(folder)
     assert found.title.startswith("Simulated: ")
     (cell,) = found.cells

@@ -69,6 +69,13 @@ def test_raw_data_too_large_for_a_page_stay_outside(tmp_path: Path, monkeypatch:
     assert "is too large for this file" in shown.text
 
 
+def test_every_cell_has_its_command(tmp_path: Path) -> None:
+    shown = opened(results_folder.big(tmp_path, ["mpi", "ray"], ["fft", "dom"]))
+    for system in ("mpi", "ray"):
+        for pattern in ("fft", "dom"):
+            assert f"taskgrain metg --system {system} --pattern {pattern} --width 16" in shown.text
+
+
 def table(folder: Path) -> list[dict[str, str]]:
     return [*csv.DictReader(io.StringIO(page.files(data.read(folder))["cells.csv"]))]
 

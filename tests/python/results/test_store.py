@@ -64,7 +64,7 @@ def test_a_torn_line_is_set_aside(tmp_path: Path, length: int) -> None:
         assert (tmp_path / "runs.torn").read_bytes() == store.contents.torn + b"\n"
 
 
-def test_a_newer_schema_is_refused_and_an_older_opened(tmp_path: Path) -> None:
+def test_lines_of_an_older_schema_are_opened(tmp_path: Path) -> None:
     with opened(tmp_path) as store:
         store.append(numbered(1))
     runs = tmp_path / "runs.jsonl"
@@ -73,13 +73,6 @@ def test_a_newer_schema_is_refused_and_an_older_opened(tmp_path: Path) -> None:
     )
     with opened(tmp_path) as store:
         assert len(store.contents.lines) == 3
-    runs.write_text(runs.read_text() + '{"schema":2,"kind":"run","cell":"c"}\n')
-    before = runs.read_bytes()
-    with pytest.raises(
-        UsageError, match=r"line 4 was written by a newer taskgrain \(schema 2; .* up to 1\): upgrade"
-    ):
-        opened(tmp_path)
-    assert runs.read_bytes() == before
 
 
 def test_compressed_results_are_not_added_to(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import random
 import shutil
@@ -13,6 +12,7 @@ from typing import Any
 
 import compared_folders as made
 import pytest
+from results_folder import change
 
 from taskgrain.answers.compare.cells import QUANTITIES, Compared, Comparison, Question, compare
 from taskgrain.answers.compare.sides import sides
@@ -351,11 +351,7 @@ def test_other_numbers_of_cores_are_noted(tmp_path: Path) -> None:
 
 def simulated(folder: Path) -> Path:
     """The folder, whose cells of `mpi` are simulated."""
-    file = folder / "runs.jsonl"
-    lines = [json.loads(line) for line in file.read_text().splitlines()]
-    lines = [one | {"simulated": True} if one.get("system") == "mpi" else one for one in lines]
-    file.write_text("".join(json.dumps(one) + "\n" for one in lines))
-    return folder
+    return change(folder, {"simulated": True}, system=["mpi"])
 
 
 def test_sessions_of_a_simulation_do_not_scatter(tmp_path: Path) -> None:
