@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import psutil
@@ -106,17 +106,8 @@ def test_the_table_of_a_failed_study_is_fit_for_any_terminal(
 # -- time -------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def sessions(tmp_path: Path) -> Iterator[list[Session]]:
-    opened: list[Session] = []
-    yield opened
-    for session in opened:
-        session.close()
-
-
-def started(sessions: list[Session], mode: str, **rest: float | int | None) -> Session:
+def started(mode: str, **rest: float | int | None) -> Session:
     session = Session(mode, Launch((sys.executable, HOSTILE, mode), {}, CORES), None, **rest)  # type: ignore[arg-type]
-    sessions.append(session)
     session.start()
     return session
 
@@ -125,7 +116,7 @@ GRAPH = {"pattern": "trivial", "steps": 4, "width": 2}
 
 
 @pytest.mark.submission
-def test_the_time_limit_follows_what_is_known(sessions: list[Session]) -> None:
+def test_the_time_limit_follows_what_is_known() -> None:
     for known, least, most in ((0.001, 10.0, 10.1), (1.0, 30.0, 30.0), (1000.0, 3000.0, 3000.0)):
         session = Session("x", Launch((), {}, CORES))
         assert least <= session._patience(known) <= most
@@ -133,24 +124,23 @@ def test_the_time_limit_follows_what_is_known(sessions: list[Session]) -> None:
     assert simulated._patience(0.001) == 120.0  # whose time may pass at any pace
     simulated._simulated_seconds, simulated._passed_seconds = 0.01, 10.0
     assert [simulated._patience(known) for known in (0.001, 1.0)] == [30.0, 3000.0]
-    session = started(sessions, "hangs", run_seconds=0.5)
-    with pytest.raises(DriverError, match=r"no answer to run within 0\.5 s"):
+    late = pytest.raises(DriverError, match=r"no answer to run within 0\.5 s")
+    with started("hangs", run_seconds=0.5) as session, late:
         session.run([GRAPH], repeats=1)
 
 
 @pytest.mark.parametrize("repeats", [False, True])
-def test_what_a_simulation_has_answered_is_not_asked_again(sessions: list[Session], repeats: bool) -> None:
+def test_what_a_simulation_has_answered_is_not_asked_again(repeats: bool) -> None:
     launch = Launch((sys.executable, HOSTILE, "exits", "2"), {}, CORES, simulated=1, repeats=repeats)
-    session = Session("x", launch)
-    sessions.append(session)
-    session.start()
     one, other = ([GRAPH | {"steps": steps}] for steps in (4, 8))
-    first = session.run(one, repeats=1)
-    assert (session.run(one, repeats=1) is first) == repeats
-    if repeats:  # the second that it answers
-        assert session.run(other, repeats=1) is not first
-    with pytest.raises(DriverError, match="exit code 3"):
-        session.run([GRAPH | {"steps": 16}], repeats=1)
+    with Session("x", launch) as session:
+        session.start()
+        first = session.run(one, repeats=1)
+        assert (session.run(one, repeats=1) is first) == repeats
+        if repeats:  # the second that it answers
+            assert session.run(other, repeats=1) is not first
+        with pytest.raises(DriverError, match="exit code 3"):
+            session.run([GRAPH | {"steps": 16}], repeats=1)
 
 
 STOPPED = """
@@ -177,12 +167,12 @@ def test_a_harness_that_was_stopped_has_not_waited() -> None:
 
 @pytest.mark.submission
 @pytest.mark.parametrize("mode", ["eats", "child_eats"])
-def test_a_driver_that_eats_memory_is_stopped_in_time(sessions: list[Session], mode: str) -> None:
-    session = started(sessions, mode, memory_bytes=300 * 2**20)
-    least = memory.available_bytes()
-    with pytest.raises(DriverError, match="where 300 MiB are allowed") as caught:
-        session.run([GRAPH], repeats=1)
-    assert caught.value.kind == "memory"
-    assert not session.alive
-    assert memory.available_bytes() > least - 2**30
-    session.start()
+def test_a_driver_that_eats_memory_is_stopped_in_time(mode: str) -> None:
+    with started(mode, memory_bytes=300 * 2**20) as session:
+        least = memory.available_bytes()
+        with pytest.raises(DriverError, match="where 300 MiB are allowed") as caught:
+            session.run([GRAPH], repeats=1)
+        assert caught.value.kind == "memory"
+        assert not session.alive
+        assert memory.available_bytes() > least - 2**30
+        session.start()

@@ -18,6 +18,7 @@ import pytest
 import results_folder as make
 from stored_cells import stored
 
+import taskgrain.results
 from taskgrain.answers import data
 from taskgrain.answers.compare.cells import compare
 from taskgrain.answers.compare.sides import Side
@@ -150,6 +151,7 @@ def check(folder: Path) -> None:
     one = cells(contents.shown)
     truth = {name: said(cell) for name, cell in one.items()}
     assert by_export(folder) == truth
+    assert {one.name: said(one) for one in taskgrain.results.read(folder).cells} == truth
     results, measurements = data.read(folder), opened(folder).measurements
     assert by_report(results) == truth
     for name, cell in one.items():

@@ -11,8 +11,6 @@ import results_folder as made
 from command_line import called
 
 import taskgrain.results
-from taskgrain.answers import data
-from taskgrain.cli import report_table
 from taskgrain.results.tables import TABLES
 from taskgrain.words.errors import InputError, UsageError
 
@@ -38,16 +36,10 @@ def test_tables_are_those_of_export(folder: Path, table: str) -> None:
         assert frame.height == len(rows) and (not rows or set(frame.columns) == set(rows[0]))
 
 
-def test_cells_are_those_of_export_and_of_json(folder: Path) -> None:
+def test_cells_have_their_numbers_their_runs_and_the_best(folder: Path) -> None:
     found = taskgrain.results.read(folder)
     assert [one.name for one in found.cells] == [made.cell_name(one, "fft") for one in ("mpi", "ray", "tbb")]
-    shown = {one["cell"]: one for one in report_table.as_json(data.read(folder))["cells"]}
-    assert shown.keys() <= {one.name for one in found.cells} and made.cell_name("mpi", "fft") in shown
     for cell, row in zip(found.cells, found.table(), strict=True):
-        for numbers in (row, shown.get(cell.name, row)):
-            metg = {name: numbers[name] for name in ("metg", "low", "high")}
-            assert metg == {"metg": cell.metg.value, "low": cell.metg.low, "high": cell.metg.high}
-            assert (numbers["ending"], numbers["system"]) == (cell.ending, cell.system)
         assert (row["overhead"], row["runs"]) == (cell.number("overhead").value, len(cell.runs))
     first = found.cells[0]
     assert first.best is first and sum(len(run.seconds) for run in first.runs) == 202

@@ -168,7 +168,7 @@ def test_words_and_flags_are_taken_as_they_are() -> None:
 def test_durations_have_a_unit(text: str, value: float) -> None:
     assert numbers.is_duration(text)
     assert numbers.duration(text, "x") == value
-    assert numbers.durations(f"{text},1h".replace("1h", "3s"), "x") == tuple(sorted({value, 3.0}))
+    assert numbers.durations(f"{text},3s", "x") == tuple(sorted({value, 3.0}))
 
 
 @pytest.mark.parametrize("text", ["20", "0us", "-1us", "us", "", "1:00", "1-12", "٣us", "1.2.3us", 20, None])
