@@ -54,14 +54,6 @@ def test_the_label_is_the_commit_of_the_current_folder(
     assert len(label) == 12 and head.startswith(label)
 
 
-def test_a_change_is_shown_with_its_ratio_and_its_sessions(taskgrain: Command, slower: Path) -> None:
-    result = taskgrain("history", slower)
-    assert (result.code, result.err) == (0, "")
-    assert "2 series by METG: 1 slower, 1 no change; the newest session lacks 1 cell." in result.out
-    (row,) = [line for line in result.out.splitlines() if "c15" in line and "slower" in line]
-    assert "c14 (2026-06-11)" in row and "c15 (2026-06-12)" in row and "slower" in row
-
-
 def test_another_host_is_named_and_not_called_a_regression(taskgrain: Command, tmp_path: Path) -> None:
     hosts = ["vm"] * 15 + ["runner-7"] * 6
     path = made.grown(tmp_path / "h.jsonl", made.scattered((15, 1.0), (6, 1.4)), on=hosts)

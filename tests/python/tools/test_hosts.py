@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from driver_process import marked
 from on_hosts import HOSTS, NOT_ALLOWED, on_hosts
 from waiting import wait_until
 
@@ -77,12 +78,12 @@ def test_all_hosts_end_with_the_program(number: signal.Signals, code: int, tmp_p
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as running:
         assert running.stdout is not None
         running.stdout.readline()
-        mark = f"MARK={tmp_path}".encode()
-        assert having(mark)
+        mark = f"MARK={tmp_path}"
+        assert marked(mark)
         running.send_signal(number)
         assert running.stdout.read() == ""  # closed by all that had it, also on h2
     assert running.returncode == code
-    wait_until(lambda: not having(mark))
+    wait_until(lambda: not marked(mark))
 
 
 DEEP = [
@@ -110,7 +111,7 @@ def test_nothing_stays_whenever_it_ends(number: signal.Signals, times: int, tmp_
             (os.killpg if number == signal.SIGINT else os.kill)(running.pid, number)
             assert running.stdout.read() in ("", "hosts: interrupted; the hosts are gone\n")
         assert running.returncode in (-number, 128 + number)
-        wait_until(lambda: not having(mark.encode()))
+        wait_until(lambda: not marked(mark))
     assert seen() == before
 
 
@@ -144,18 +145,6 @@ def test_ctrl_c_goes_to_the_command_which_still_has_its_hosts(
         kill(running.pid, signal.SIGINT)
         assert first + running.stdout.read() == said
     assert running.returncode == code
-
-
-def having(mark: bytes) -> list[str]:
-    """The processes with this in their environment."""
-    found = []
-    for process in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            if mark in Path(f"/proc/{process}/environ").read_bytes().split(b"\0"):
-                found.append(process)
-        except OSError:
-            continue  # it has ended
-    return found
 
 
 def test_says_so_where_namespaces_are_not_allowed() -> None:
