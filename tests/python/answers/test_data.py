@@ -82,6 +82,21 @@ def test_the_unit_of_work_may_come_from_the_reference(tmp_path: Path) -> None:
     assert data.read(results_folder.write(tmp_path, lines)).cells[0].work_unit == "byte"
 
 
+def test_fields_of_the_wrong_type_are_missing_values(tmp_path: Path) -> None:
+    line = results_folder.metg_line(CELL, 1e-6) | {
+        "metg": "fast", "low": -1, "high": True, "rounds": 1.5, "curve": [1, {}, {"iterations": "x"}],
+        "warnings": "no", "peak_rate": {}, "threshold": 7,
+    }  # fmt: skip
+    started = results_folder.cell_line("mpi", "stencil_1d") | {"cores": "many", "command": ["a"], "system": 5}
+    folder = results_folder.write(
+        tmp_path, [started, line], machine={"cpu": "x", "list": [{"a": [1, [2]]}], "none": None}
+    )
+    (cell,) = data.read(folder).cells
+    assert (cell.metg, cell.rounds, cell.points, cell.warnings) == (Interval(), None, (), [])
+    assert (cell.threshold, cell.cores, cell.peak_rate) == (0.5, None, None)
+    assert opened(folder).text
+
+
 def test_failures_are_shown(tmp_path: Path) -> None:
     message = "rank 3 did not answer " * 20
     lines = [

@@ -151,6 +151,7 @@ def test_what_is_odd_about_the_folder_is_printed(taskgrain: Command, tmp_path: P
     (folder / "study.toml").unlink()
     done = taskgrain("report", folder)
     assert (done.code, done.out) == (0, f"{folder / 'report.html'}\n")
+    assert "<title>r" in (folder / "report.html").read_text("utf-8"), "it is named after the folder"
     assert done.err.splitlines() == [
         f"taskgrain: {folder}: the last line of runs.jsonl is torn (1 bytes); it is skipped",
         f"taskgrain: {folder}: runs.jsonl: lines of unknown cells, left out: mpi/fft/width=16 (1)",
