@@ -211,7 +211,7 @@ def by_size(folder: Path) -> Any:
     return pytest.param(folder, id=folder.name, marks=ring if size > 100_000 else ())
 
 
-@pytest.mark.parametrize("stored", map(by_size, sorted([*STORED.glob("2*"), *OLD.glob("*")])))
+@pytest.mark.parametrize("stored", [by_size(one) for one in sorted([*STORED.glob("2*"), *OLD.glob("*")])])
 def test_stored_results_are_read_alike_by_all(stored: Path) -> None:
     check(stored)
 
