@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
@@ -147,9 +148,9 @@ def _of_file(path: Path, graph: GraphOptions, output: Path | None, as_json: bool
     found = read(path)
     bound = found.bound()
     if output is not None:
-        if output.exists() and output.samefile(path):
-            raise InputError("--output", str(output), "another file than that of --from")
         try:
+            if output.exists() and output.samefile(path):
+                raise InputError("--output", str(output), "another file than that of --from")
             whole_file.write(output, found.in_steps().encode())
         except OSError as error:
             raise InputError(
@@ -159,39 +160,26 @@ def _of_file(path: Path, graph: GraphOptions, output: Path | None, as_json: bool
     if as_json:
         from taskgrain.cli.printer import print_json
 
-        told = {
-            "kind": found.kind,
-            "tasks": len(found.names),
-            "dependences": found.dependences,
-            "unit": found.unit,
-        }
-        print_json(
-            told
-            | vars(bound)
-            | {"cores": cores, "least_time": bound.time(cores), "most_busy": bound.busy(cores)}
-            | {"steps": len(found.widths), "widest": max(found.widths), "passed_on": passes}
-        )
+        told = {"kind": found.kind, "tasks": len(found.names), "untimed": found.untimed}
+        told |= {"dependences": found.dependences, "unit": found.unit} | vars(bound)
+        told |= {"cores": cores, "least_time": bound.time(cores), "most_busy": bound.busy(cores)}
+        told |= {"steps": len(found.widths), "widest": max(found.widths), "passed_on": passes}
+        print_json(told | {"output": output and str(output)})
         return
 
     def shown(time: float) -> str:
-        if found.durations is None:
-            return (
-                quantity.counted(round(time), "task")
-                if time == round(time)
-                else f"{quantity.mean(time)} tasks"
-            )
-        return quantity.seconds(time) if found.unit else quantity.mean(time)
+        if found.unit == "s":
+            return quantity.seconds(time)
+        number = quantity.mean(time) if time < 1e9 else f"{time:.3g}"
+        return f"{number} task{'' if time == 1 else 's'}" if found.unit else number
 
-    rows = {
-        "file": found.kind,
-        "tasks": f"{len(found.names)}",
-        "dependences": f"{found.dependences}, {quantity.mean(found.dependences / len(found.names))} a task, "
-        f"at most {max(map(len, found.before))}",
-    }
-    if found.durations is not None:
+    rows = {"file": found.kind, "tasks": f"{len(found.names)}", "dependences": f"{found.dependences}"}
+    if found.unit != "task":
         ranked = sorted(found.durations)
         least, half, most = (shown(ranked[k]) for k in (0, len(ranked) // 2, -1))
-        rows["a task takes"] = f"{least} to {most}; half take less than {half}"
+        rows["a task takes"] = f"{least} to {most}, median {half}"
+        if found.untimed:
+            rows["without a time"] = f"{quantity.counted(found.untimed, 'task')}, as if of no time"
     rows |= {
         "work": shown(bound.work),
         "critical path": shown(bound.critical_path),
@@ -203,7 +191,7 @@ def _of_file(path: Path, graph: GraphOptions, output: Path | None, as_json: bool
     }
     _print_rows(rows)
     if output is not None:
-        print(f"{output} is written: taskgrain metg --dag {output}")
+        print(f"{output} is written: taskgrain metg --dag {shlex.quote(str(output))}")
 
 
 def _write_drawing(kind: str, drawn: str, output: Path | None) -> None:
@@ -253,7 +241,12 @@ def graph(
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="File for a drawing (default: standard output)."),
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="File for a drawing (default: standard output), or for the steps of --from.",
+        ),
     ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the numbers of --stats, --summary or --from as JSON.")

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain
 
 from taskgrain.words.errors import InputError
 
 _MOST_POINTS = 1 << 24
 """Tasks and points that pass outputs on, in a file of steps; src/core/dag.cpp takes no more."""
 _SHOWN_OF_A_CYCLE = 6
+_SAME = 1e-9
+"""Of the critical path: times that are so near are the same, and differ by rounding."""
 
 
 @dataclass(frozen=True)
@@ -20,11 +22,9 @@ class Bound:
     """The least time that a graph takes, whatever runtime executes it."""
 
     work: float
-    """The durations of all tasks together."""
+    """The durations of all tasks together, each as often as it takes cores."""
     critical_path: float
     """The longest chain of durations."""
-    path_tasks: int
-    """Tasks of the longest chain, counted."""
     most_at_once: int
     """Tasks that run at the same time if each begins as early as it can."""
 
@@ -43,10 +43,14 @@ class TaskGraph:
 
     names: Sequence[str]
     before: Sequence[Sequence[int]]
-    durations: Sequence[float] | None
-    """The time that each took; none if the file says none."""
+    durations: Sequence[float]
+    """The time that each takes: 1 if the file says none for any, and 0 for those that it leaves out."""
+    cores: Sequence[float]
+    """The cores that each takes."""
+    untimed: int
+    """The tasks whose time the file leaves out."""
     unit: str
-    """`s`, or nothing where the file does not say how long its unit of time is."""
+    """`s`; `task` where no task has a time, and nothing where the file does not say its unit of time."""
     kind: str
     """The format of the file, such as `WfCommons 1.5`."""
 
@@ -105,23 +109,21 @@ class TaskGraph:
         return widths
 
     def bound(self) -> Bound:
-        """The bound by durations; where there are none, each task takes 1."""
-        durations = self.durations or [1.0] * len(self.before)
         starts, ends = [0.0] * len(self.before), [0.0] * len(self.before)
         for task in self.order:
             starts[task] = max((ends[one] for one in self.before[task]), default=0.0)
-            ends[task] = starts[task] + durations[task]
-        # At one time, tasks that end are gone before others begin. A task of no time runs at no time.
-        events = sorted(
-            chain.from_iterable(
-                ((ends[task], -1), (starts[task], 1)) for task, one in enumerate(durations) if one > 0
-            )
-        )
-        running = most = 0
-        for _, change in events:
-            running += change
-            most = max(most, running)
-        return Bound(sum(durations), max(ends), len(self.widths), most)
+            ends[task] = starts[task] + self.durations[task]
+        path = max(ends)
+        # A task of no time runs at no time.
+        run = [task for task, one in enumerate(self.durations) if one > 0]
+        begin, end = sorted(starts[task] for task in run), sorted(ends[task] for task in run)
+        most = ended = 0
+        for begun, time in enumerate(begin, 1):
+            while ended < begun - 1 and end[ended] <= time + _SAME * path:  # gone before this one begins
+                ended += 1
+            most = max(most, begun - ended)
+        work = sum(one * cores for one, cores in zip(self.durations, self.cores, strict=True))
+        return Bound(work, path, most)
 
     @cached_property
     def passes(self) -> list[int]:
@@ -160,11 +162,27 @@ class TaskGraph:
         )
 
 
+def duration(value: object, task: str) -> float:
+    """A time that a file says. Raises `InputError` for what is none."""
+    try:
+        found = float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        found = math.nan
+    if not 0 <= found < math.inf:
+        raise InputError(f"time of {task}", value, "a number from 0 on")
+    return found
+
+
 def made(
-    kind: str, durations: Mapping[str, float | None], before: Iterable[tuple[str, str]], unit: str = ""
+    kind: str,
+    durations: Mapping[str, float | None],
+    before: Iterable[tuple[str, str]],
+    unit: str = "",
+    cores: Mapping[str, float] | None = None,
 ) -> TaskGraph:
     """A graph of the tasks that have a duration or none, and pairs of a task and one that comes before it.
-    A pair may occur twice. Raises `InputError` for a task that is not there, and where there are none."""
+    A pair may occur twice. Raises `InputError` for a task that is not there, where there are none, and for
+    times without a finite sum."""
     if not durations:
         raise InputError("graph", kind, "a file with a task")
     numbers = {name: number for number, name in enumerate(durations)}
@@ -176,11 +194,12 @@ def made(
             raise InputError(
                 "graph", error.args[0], "a task that the file has: another depends on it"
             ) from None
-    known = any(one is not None for one in durations.values())
+    untimed = sum(one is None for one in durations.values())
+    known = untimed < len(numbers)
+    times = [one or 0.0 for one in durations.values()] if known else [1.0] * len(numbers)
+    taken = [(cores or {}).get(name, 1.0) for name in numbers]
+    if not math.isfinite(sum(time * one for time, one in zip(times, taken, strict=True))):
+        raise InputError("times", "their sum", "times whose sum is finite")
     return TaskGraph(
-        tuple(numbers),
-        [tuple(one) for one in found],
-        [one or 0.0 for one in durations.values()] if known else None,
-        unit,
-        kind,
+        tuple(numbers), [tuple(one) for one in found], times, taken, untimed, unit if known else "task", kind
     )

@@ -251,7 +251,9 @@ def test_a_step_that_is_too_wide_for_a_line_is_refused() -> None:
 
 def test_the_graph_of_a_program_is_bounded_and_written_in_steps(tmp_path: Path) -> None:
     program, written = tmp_path / "program.dot", tmp_path / "steps.json"
-    program.write_text("digraph { a [weight=2]; b [weight=3]; c [weight=4]; a -> {b c}; a -> d; c -> d }")
+    program.write_text(
+        "digraph { a [weight=2]; b [weight=3]; c [weight=4]; d [weight=0]; a -> {b c}; a -> d; c -> d }"
+    )
     code, out, _ = call("--from", program, "--cores", 8, "--output", written)
     assert code == 0
     for line in ("work           9", "critical path  6", "at most 1.5 of 8 can be busy: it takes 6 or more"):

@@ -20,6 +20,9 @@ from taskgrain.graphs.dot import read_dot
         ("// -> x\n/* y -> z */\n# 1 \"file\"\ndigraph {\na /* -> c */ -> b // -> d\n}", {"ab"}),
         ("digraph { rankdir=LR; node [shape=box] edge [color=blue]; graph [pad=1]; a -> b }", {"ab"}),
         ('digraph { "a" -> "b" ; 1 -> -2.5 }', {"ab", "1-2.5"}),
+        ('digraph { "a" + "b" -> c }', {"abc"}),
+        ("digraph { subgraph x { a b } subgraph x -> c; subgraph y -> d }", {"ac", "bc"}),
+        ("digraph {\n  # x -> y\n a -> b\r\n }\r\n", {"ab"}),
         ('digraph { "say \\"a\\" -> b" -> é }', {'say "a" -> bé'}),
     ],
 )  # fmt: skip
@@ -33,6 +36,19 @@ def test_edges(text: str, edges: set[str]) -> None:
 
 def test_times_of_nodes_and_not_of_edges() -> None:
     graph = read_dot('digraph { a [size=1 weight="2.5"]; b [time=.5]; a -> c [weight=7]; d [label=8] }')
-    assert graph.durations is not None and graph.unit == ""
+    assert (graph.unit, graph.untimed) == ("", 2)
     assert dict(zip(graph.names, graph.durations, strict=True)) == {"a": 2.5, "b": 0.5, "c": 0.0, "d": 0.0}
-    assert read_dot("digraph { a -> b }").durations is None
+    graph = read_dot("digraph { a -> b }")
+    assert (graph.unit, graph.untimed, graph.durations) == ("task", 2, [1.0, 1.0])
+
+
+def test_defaults_hold_for_the_nodes_that_appear_after_them_in_their_scope() -> None:
+    graph = read_dot(
+        "digraph { a; node [weight=5]; b; subgraph { node [weight=7] c; b } d; e [weight=1e-3]; a }"
+    )
+    assert dict(zip(graph.names, graph.durations, strict=True)) == {"a": 0, "b": 5, "c": 7, "d": 5, "e": 1e-3}
+
+
+def test_words_of_the_language_are_names_in_quotes() -> None:
+    graph = read_dot('digraph { "node" [time=9]; "subgraph" -> "edge" }')
+    assert (graph.names, graph.durations) == (("node", "subgraph", "edge"), [9.0, 0.0, 0.0])

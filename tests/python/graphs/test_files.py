@@ -71,7 +71,7 @@ def test_each_format_says_the_graph(
     path.write_text(writer(graph))
     found = read(path)
     assert [sorted(one) for one in found.before] == [sorted(one) for one in graph.before]
-    assert found.durations == pytest.approx(graph.durations)
+    assert found.durations == pytest.approx(graph.durations) and found.untimed == 0
 
 
 @pytest.mark.parametrize(
@@ -89,18 +89,22 @@ def test_each_format_says_the_graph(
         ("digraph { a ->", "a node, or { of a subgraph"),
         ("digraph { a", "a } for each {"),
         ("digraph { a [label=<b }", "line 1: <b }"),
+        ("digraph { a [weight=3ms] }", "line 1: 3ms"),
+        ("digraph {\n a [bold] }", "line 2: ] } is not allowed; allowed: ="),
+        ("digraph {\na\n-> -- b }", "line 3: -- b } is not allowed; allowed: a node"),
+        ("digraph { a [weight=1e308]; b [weight=1e308] }", "times whose sum is finite"),
         ("digraph {\n\n a ? b }", "line 3: ? b }"),
         ("digraph { a } b", "nothing after the graph"),
         ("digraph " + "{ a " * 100_000, "fewer within each other"),
         ("{", "an instance of WfCommons"),
         ("[" * 100_000, "a file of one of"),
         ('{"a":' * 100_000, "an instance of WfCommons"),
-        ('{"workflow": []}', "workflow.specification.tasks"),
+        ('{"workflow": []}', "workflow.specification.tasks or workflow.tasks"),
         ('{"steps": []}', "--dag reads one that is in steps already"),
         ('{"workflow": {"tasks": [{"id": "a", "parents": ["b"]}]}}', "b is not allowed; allowed: a task"),
         ('{"workflow": {"tasks": [{"id": "a"}, {"id": "a"}]}}', "an id that no other task has"),
-        ('{"workflow": {"tasks": [{"id": "a", "runtimeInSeconds": NaN}]}}', "duration of a: nan"),
-        ('{"workflow": {"tasks": [{"id": "a", "runtimeInSeconds": "x"}]}}', "duration of a: x"),
+        ('{"workflow": {"tasks": [{"id": "a", "runtimeInSeconds": NaN}]}}', "time of a: nan"),
+        ('{"workflow": {"tasks": [{"id": "a", "runtimeInSeconds": "x"}]}}', "time of a: x"),
         ("2\n0 1 0\n1 1 2 0\n", "line 3: 1 tasks is not allowed; allowed: 2 tasks before task 1"),
         ("2\n0 1 0\n0 1 0\n", "line 3: 0 is not allowed"),
         ("2\n0 1 0\n1 -1 0\n", "line 3: 1 -1 0"),
@@ -108,7 +112,13 @@ def test_each_format_says_the_graph(
         ("1\n0 " + "9" * 5000 + " 0\n", "a task, its time"),
         ("9" * 150 + "\n0 1 0\n", "line 1: 999"),
         ("JobId: 1\n\nJobId: 1\n", "JobId: 1 is not allowed"),
-        ("JobId: 1\nStartTime: 5\nEndTime: 2\n", "duration of 1: -0.003"),
+        ("JobId: 1\nJobId: 2\n", "an empty line between two tasks"),
+        ("0\n", "a file with a task"),
+        ('{"workflow": {"tasks": [{"id": "a", "runtimeInSeconds": 1' + "0" * 400 + "}]}}", "time of a: 1"),
+        ('{"workflow": {"tasks": [{"id": "a", "runtimeInSeconds": 1' + "0" * 5000 + "}]}}", "an instance of"),
+        ("name: x\non: push\n", "a file of one of WfCommons"),
+        ("1\n\n\n# c\n0 0 0\n1 x 1 0\n", "line 6: 1 x 1 0"),
+        ("JobId: 1\nStartTime: 5\nEndTime: 2\n", "time of 1: -0.003"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_said(tmp_path: Path, text: str, said: str) -> None:
@@ -137,3 +147,17 @@ def test_any_text_is_a_graph_or_refused(tmp_path_factory: pytest.TempPathFactory
         read(path)
     except InputError as error:
         assert str(path) in str(error)
+
+
+def test_older_and_odder_instances_of_wfcommons(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    tasks = [
+        {"name": "a", "id": "ID1", "runtime": 1},
+        {"name": "b", "id": "ID2", "parents": ["a"], "cores": 4},
+    ]
+    path.write_bytes(
+        b"\xef\xbb\xbf" + json.dumps({"schemaVersion": "\x1b[31m", "workflow": {"jobs": tasks}}).encode()
+    )
+    found = read(path)
+    assert (found.kind, found.names, found.before) == ("WfCommons", ("ID1", "ID2"), [(), (0,)])
+    assert (found.durations, found.cores, found.untimed) == ([1.0, 0.0], [1.0, 4.0], 1)

@@ -90,3 +90,14 @@ def test_tasks_of_no_time_are_never_at_once() -> None:
 def test_where_no_task_has_a_time_each_takes_one() -> None:
     bound = made("test", dict.fromkeys("abc"), [("b", "a")]).bound()
     assert (bound.work, bound.critical_path, bound.most_at_once) == (3.0, 2.0, 2)
+
+
+def test_a_task_may_take_several_cores() -> None:
+    bound = made("test", {"a": 2.0, "b": 3.0}, [], cores={"a": 8.0}).bound()
+    assert (bound.work, bound.busy(4), bound.time(4)) == (19.0, 4.0, 4.75)
+
+
+def test_times_that_differ_by_rounding_are_the_same() -> None:
+    """The chain ends at 0.1 + 0.2, which is above 0.3, where two others begin."""
+    times = {"a": 0.1, "b": 0.2, "d": 0.3, "e": 1.0, "f": 1.0}
+    assert made("test", times, [("b", "a"), ("e", "d"), ("f", "d")]).bound().most_at_once == 2
