@@ -105,6 +105,7 @@ marked.deep := deep
 marked.groups := of_a_group and not (submission or deep)
 marked.examples := hypothesis and not (submission or deep)
 other.examples := --hypothesis-profile other
+other.deep := --timeout 1800
 ifeq ($(marked.$(RING)),)
 $(error RING=$(RING): '$(RING)' is not allowed; allowed: fast, test, submission, deep, groups, examples)
 endif

@@ -95,7 +95,7 @@ RINGS = {
             Stage("AddressSanitizer", "make test-asan", 5, RUNTIME),
             Stage("models", "make models", 0.7, ("models",)),
             Stage("Python", "make test-python RING=submission", 6),
-            Stage("drivers", "make test-drivers RING=submission", 0.2),
+            Stage("drivers", "make test-drivers RING=submission", 1.5),
             Stage("groups", "make test-python test-drivers RING=groups", 3),
         ),
         "`make test-deep`: rare schedules, sanitizers with more rounds, the other MPI, METG of slow "

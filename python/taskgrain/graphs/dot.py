@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from taskgrain.graphs.task_graph import TaskGraph, duration, made
+from taskgrain.graphs.task_graph import TaskGraph, amount, made
 from taskgrain.words.errors import InputError
 
 _TOKEN = re.compile(
@@ -30,7 +30,7 @@ def read_dot(text: str) -> TaskGraph:
 
 
 def _time(name: str, attributes: dict[str, str]) -> float | None:
-    return next((duration(attributes[key], name) for key in _TIMES if key in attributes), None)
+    return next((amount(attributes[key], f"time of {name}") for key in _TIMES if key in attributes), None)
 
 
 def _tokens(text: str) -> Iterator[tuple[str, str, int]]:

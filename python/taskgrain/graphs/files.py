@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from taskgrain.graphs.dot import read_dot
-from taskgrain.graphs.task_graph import TaskGraph, duration, made
+from taskgrain.graphs.task_graph import TaskGraph, amount, made
 from taskgrain.words.errors import InputError
 
 FORMATS = ("WfCommons", "DOT", "Standard Task Graph", "StarPU tasks.rec")
@@ -81,8 +81,8 @@ def _wfcommons(text: str) -> TaskGraph:
                 raise InputError("task", name, "an id that no other task has")
             facts = {**task, **ran.get(name, {})}
             took = facts.get("runtimeInSeconds", facts.get("runtime"))
-            durations[name] = None if took is None else duration(took, name)
-            cores[name] = duration(facts.get("coreCount", facts.get("cores")) or 1, name)
+            durations[name] = None if took is None else amount(took, f"time of {name}")
+            cores[name] = amount(facts.get("coreCount", facts.get("cores")) or 1, f"cores of {name}")
             before += [(name, str(other)) for other in task.get("parents", ())]
             before += [(str(other), name) for other in task.get("children", ())]
     except (KeyError, TypeError, AttributeError) as error:
@@ -91,8 +91,10 @@ def _wfcommons(text: str) -> TaskGraph:
         ) from error
     version = str(file.get("schemaVersion", ""))
     kind = f"WfCommons {version}" if re.fullmatch(r"[\d.]{1,9}", version, re.ASCII) else "WfCommons"
-    known = [tuple(one if one in durations else names.get(one, one) for one in pair) for pair in before]
-    return made(kind, durations, [(one, other) for one, other in known], "s", cores)
+    ids = names | {name: name for name in durations}
+    return made(
+        kind, durations, [(ids.get(one, one), ids.get(other, other)) for one, other in before], "s", cores
+    )
 
 
 def _standard_task_graph(text: str) -> TaskGraph:
@@ -116,7 +118,7 @@ def _standard_task_graph(text: str) -> TaskGraph:
             raise InputError(where, f"{len(others)} tasks", f"{count} tasks before task {name}")
         if name in durations:
             raise InputError(where, name, "a task that no other line has")
-        durations[name] = duration(time, name)
+        durations[name] = amount(time, f"time of {name}")
         before += [(name, other) for other in others]
     if len(durations) not in (said, said + 1, said + 2):
         raise InputError("tasks", len(durations), f"{said}, as the first line says, and two without time")
@@ -145,7 +147,7 @@ def _tasks_rec(text: str) -> TaskGraph:
             raise InputError("JobId", name, "a number that no other task has")
         durations[name] = None
         if {"StartTime", "EndTime"} <= record.keys():
-            start, end = (duration(record[one], name) for one in ("StartTime", "EndTime"))
-            durations[name] = duration((end - start) / 1e3, name)
+            start, end = (amount(record[one], f"{one} of {name}") for one in ("StartTime", "EndTime"))
+            durations[name] = amount((end - start) / 1e3, f"time of {name}")
         before += [(name, other) for other in record.get("DependsOn", "").split()]
     return made("StarPU tasks.rec", durations, [pair for pair in before if pair[1] in durations], "s")

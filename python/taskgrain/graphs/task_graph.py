@@ -109,6 +109,7 @@ class TaskGraph:
         return widths
 
     def bound(self) -> Bound:
+        """The least that the graph takes, by its durations."""
         starts, ends = [0.0] * len(self.before), [0.0] * len(self.before)
         for task in self.order:
             starts[task] = max((ends[one] for one in self.before[task]), default=0.0)
@@ -162,14 +163,14 @@ class TaskGraph:
         )
 
 
-def duration(value: object, task: str) -> float:
-    """A time that a file says. Raises `InputError` for what is none."""
+def amount(value: object, what: str) -> float:
+    """A number that a file says, of `what`. Raises `InputError` for what is none, or is negative."""
     try:
         found = float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError, OverflowError):
         found = math.nan
     if not 0 <= found < math.inf:
-        raise InputError(f"time of {task}", value, "a number from 0 on")
+        raise InputError(what, value, "a number from 0 on")
     return found
 
 

@@ -260,7 +260,8 @@ def test_the_graph_of_a_program_is_bounded_and_written_in_steps(tmp_path: Path) 
         assert line in out
     _, summary, _ = call("--dag", written, "--summary", "--json")
     assert json.loads(summary)["critical_path"] == 3
-    told = json.loads(call("--from", program, "--cores", 8, "--json")[1])
+    told = json.loads(call("--from", program, "--cores", 8, "--json", "-o", written)[1])
+    assert told["output"] == str(written)
     assert (told["work"], told["most_busy"], told["passed_on"]) == (9.0, 1.5, 1)
 
 

@@ -105,6 +105,7 @@ def test_each_format_says_the_graph(
         ('{"workflow": {"tasks": [{"id": "a"}, {"id": "a"}]}}', "an id that no other task has"),
         ('{"workflow": {"tasks": [{"id": "a", "runtimeInSeconds": NaN}]}}', "time of a: nan"),
         ('{"workflow": {"tasks": [{"id": "a", "runtimeInSeconds": "x"}]}}', "time of a: x"),
+        ('{"workflow": {"tasks": [{"id": "a", "cores": -4}]}}', "cores of a: -4"),
         ("2\n0 1 0\n1 1 2 0\n", "line 3: 1 tasks is not allowed; allowed: 2 tasks before task 1"),
         ("2\n0 1 0\n0 1 0\n", "line 3: 0 is not allowed"),
         ("2\n0 1 0\n1 -1 0\n", "line 3: 1 -1 0"),
