@@ -18,8 +18,9 @@ struct Bound {
   std::int64_t narrowest, widest;
   /// Steps with fewer tasks than there are cores.
   std::int64_t narrow_steps;
-  /// The least time on these cores, counted in tasks, which are of equal length.
-  std::int64_t time;
+  /// The least time on these cores, in tasks of the mean length. Where a file has weights, neither the longest chain
+  /// nor the work takes less; else it is a whole number.
+  double time;
 };
 
 /// Costs O(steps) for each graph and O(width) for each step of its ramp and its period, more where each task of a step

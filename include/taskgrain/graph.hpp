@@ -190,6 +190,8 @@ class Graph {
 
   // What the pattern table reads.
   const Dag& dag() const noexcept { return *dag_; }
+  /// The file that says how long its tasks are beside each other; null where none does.
+  std::shared_ptr<const Dag> weights() const;
   /// Sides of the folded width of `stencil_2d` and `stencil_3d`: the box of least surface, x longest.
   struct Fold {
     std::int64_t x, y, z;

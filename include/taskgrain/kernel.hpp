@@ -10,6 +10,7 @@
 
 namespace taskgrain {
 
+class Dag;
 struct KernelEntry;
 
 /// Instruction set of the compute kernel.
@@ -95,8 +96,10 @@ class Scratch {
 class Kernel {
  public:
   /// \param output_bytes  what the task writes besides, for which a simulation gives time
+  /// \param weights       which tasks run more iterations than others; null: none
   /// \throws InvalidSpec, Unsupported (no BLAS in this build, instruction set missing)
-  Kernel(const KernelSpec& spec, Isa isa, std::uint64_t seed = 0, std::size_t output_bytes = 0);
+  Kernel(const KernelSpec& spec, Isa isa, std::uint64_t seed = 0, std::size_t output_bytes = 0,
+         std::shared_ptr<const Dag> weights = nullptr);
 
   /// Runs it for one task and returns the iterations that ran.
   std::int64_t operator()(const TaskId& task, Scratch& scratch) const {
@@ -137,6 +140,7 @@ class Kernel {
   const KernelEntry* entry_;
   std::uint64_t seed_;
   std::size_t output_bytes_;
+  std::shared_ptr<const Dag> weights_;
   double flops_per_iteration_ = 0;
   double bytes_per_iteration_ = 0;
 };

@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "dag.hpp"
+
 namespace taskgrain {
 namespace {
 
@@ -119,6 +121,24 @@ Batches batches_of(const Graph& graph, I cores, I& critical_path) {
   };
 }
 
+/// The weight of the heaviest chain of a graph.
+double heaviest_chain(const Graph& graph, const Dag& weights) {
+  std::vector<double> before, now;
+  double most = 0;
+  for (I step = 0; step < graph.steps(); ++step, before.swap(now)) {
+    const I first = graph.points(step - 1).first;
+    now.clear();
+    for (I i = graph.points(step).first; i <= graph.points(step).last; ++i) {
+      double start = 0;
+      for (const Interval deps : graph.deps(step, i))
+        for (I j = deps.first; j <= deps.last; ++j)
+          start = std::max(start, before[static_cast<std::size_t>(j - first)]);
+      most = std::max(most, now.emplace_back(start + weights.weight(step, i)));
+    }
+  }
+  return most;
+}
+
 }  // namespace
 
 Bound bound_of(std::span<const Graph> graphs, std::int64_t cores) {
@@ -151,7 +171,13 @@ Bound bound_of(std::span<const Graph> graphs, std::int64_t cores) {
       }
       if (next) later = std::min(later, next->start);
     }
-  bound.time = busy.time();
+  bound.time = static_cast<double>(busy.time());
+  const bool weighted = std::ranges::any_of(graphs, [](const Graph& graph) { return graph.weights() != nullptr; });
+  if (!weighted) return bound;
+  // The tasks are of different lengths, so that only this holds.
+  bound.time = static_cast<double>(bound.tasks) / static_cast<double>(cores);
+  for (const Graph& graph : graphs)
+    if (const auto weights = graph.weights()) bound.time = std::max(bound.time, heaviest_chain(graph, *weights));
   return bound;
 }
 

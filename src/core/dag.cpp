@@ -21,8 +21,10 @@ using Json = nlohmann::json;
 /// three bytes, in memory fifty.
 constexpr std::uintmax_t most_bytes = std::uintmax_t{1} << 26;
 constexpr std::int64_t most_points = std::int64_t{1} << 24;
-constexpr std::array<std::string_view, 6> keys{"step",           "first_point", "width",
-                                               "dependence_set", "dependences", "reverse_dependences"};
+constexpr std::array<std::string_view, 7> keys{"step",        "first_point",         "width",  "dependence_set",
+                                               "dependences", "reverse_dependences", "weights"};
+/// Times in any unit, whose sum is finite.
+constexpr double most_weight = 1e18;
 
 /// The bytes of a file that each process of a system can open by its name. \throws InvalidSpec
 std::string read_bytes(const std::string& path) {
@@ -172,6 +174,7 @@ Dag::Dag(const std::string& path) {
   hash_ = hash_of(text);
   const std::vector<Json> steps = read_steps(path, text);
   if (steps.empty()) throw InvalidSpec("dag", path, "at least one step");
+  bool weighted = false;
   for (std::size_t t = 0; t < steps.size(); ++t) {
     const Json& step = steps[t];
     const auto bad = [&](const std::string& why, const std::string& where = "") {
@@ -180,7 +183,8 @@ Dag::Dag(const std::string& path) {
     if (!step.is_object()) throw bad("an object with a 'width'");
     for (const auto& [key, unused] : step.items())
       if (std::ranges::find(keys, key) == keys.end())
-        throw bad("step, first_point, width, dependence_set, dependences, reverse_dependences", ", key " + shown(key));
+        throw bad("step, first_point, width, dependence_set, dependences, reverse_dependences, weights",
+                  ", key " + shown(key));
     const Json width = step.value("width", Json()), offset = step.value("first_point", Json(0));
     if (!is_integer(width, 1, most_points)) throw bad("a 'width' of 1 to " + std::to_string(most_points));
     const std::int64_t points = width.get<std::int64_t>();
@@ -213,7 +217,31 @@ Dag::Dag(const std::string& path) {
     rows.first.resize(static_cast<std::size_t>(points) + 1);  // of the first step, whose lists may be left out
     reverse_deps_.push_back(layer_of(reversed(rows, first, before)));
     deps_.push_back(layer_of(std::move(rows)));
+
+    std::vector<double>& weights = weights_.emplace_back(static_cast<std::size_t>(points), 1.0);
+    if (!step.contains("weights")) continue;
+    weighted = true;
+    const Json& numbers = step["weights"];
+    if (!numbers.is_array() || std::ssize(numbers) != points)
+      throw bad("'weights' with one number for each of its " + std::to_string(points) + " points");
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+      if (!numbers[i].is_number() || !(numbers[i] >= 0 && numbers[i] <= most_weight))
+        throw bad("a weight from 0 to 1e18", ", point " + std::to_string(first + static_cast<std::int64_t>(i)));
+      weights[i] = numbers[i].get<double>();
+    }
   }
+  if (!weighted) {
+    weights_.clear();
+    return;
+  }
+  double sum = 0, points = 0;
+  for (const auto& weights : weights_) {
+    sum = std::accumulate(weights.begin(), weights.end(), sum);
+    points += static_cast<double>(weights.size());
+  }
+  if (!(sum > 0)) throw InvalidSpec("dag", path, "a weight above 0, where there are weights");
+  for (auto& weights : weights_)
+    for (double& weight : weights) weight *= points / sum;
 }
 
 std::int64_t dag_hash(const std::string& path) { return hash_of(read_bytes(path)); }

@@ -14,8 +14,8 @@ namespace taskgrain {
 
 class Dag {
  public:
-  /// Reads `{"steps":[{"width":2,"dependences":[[],[]]},{"width":1,"dependences":[[0,1]]}]}`, or the lines that
-  /// `taskgrain graph --format json` prints. \throws InvalidSpec naming the file, the step and the point.
+  /// Reads `{"steps":[{"width":2,"dependences":[[],[]]},{"width":1,"dependences":[[0,1]],"weights":[3]}]}`, or the
+  /// lines that `taskgrain graph --format json` prints. \throws InvalidSpec naming the file, the step and the point.
   explicit Dag(const std::string& path);
 
   /// Of the file's bytes.
@@ -23,6 +23,14 @@ class Dag {
   std::int64_t steps() const noexcept { return static_cast<std::int64_t>(points_.size()); }
   std::int64_t width() const noexcept { return width_; }
   Interval points(std::int64_t step) const noexcept { return points_[static_cast<std::size_t>(step)]; }
+  /// Whether the file says of some task how much longer it is than others.
+  bool weighted() const noexcept { return !weights_.empty(); }
+  /// How many times as long as the mean of all points a task is; their mean is 1. \pre the graph has the point
+  double weight(std::int64_t step, std::int64_t point) const noexcept {
+    if (!weighted()) return 1;
+    const auto t = static_cast<std::size_t>(step);
+    return weights_[t][static_cast<std::size_t>(point - points_[t].first)];
+  }
 
   /// Intervals for each point of a layer: `first_interval` has one entry more than the layer has points.
   struct Layer {
@@ -38,6 +46,7 @@ class Dag {
   std::vector<Interval> points_;
   std::vector<Layer> deps_;
   std::vector<Layer> reverse_deps_;
+  std::vector<std::vector<double>> weights_;  ///< of each step's points; of no step where no step has any
   std::int64_t width_ = 0;
   std::int64_t hash_ = 0;
 };

@@ -131,7 +131,7 @@ Execution::Execution(const std::vector<GraphSpec>& specs, Validation validation,
   double iterations = 0;
   for (const GraphSpec& spec : specs) {
     const Graph& graph = graphs_.emplace_back(spec, static_cast<std::int64_t>(graphs_.size()));
-    kernels_.emplace_back(spec.kernel, isa, spec.seed, graph.output_bytes());
+    kernels_.emplace_back(spec.kernel, isa, spec.seed, graph.output_bytes(), graph.weights());
     if (kernels_.back().work_unit() != kernels_.front().work_unit())
       throw InvalidSpec("kernel", spec.kernel.name,
                         "kernels of one work unit in one run, here " + std::string(name(kernels_.front().work_unit())));

@@ -91,6 +91,8 @@ std::int64_t Graph::ramp() const noexcept { return pattern_->ramp == nullptr ? 1
 
 bool Graph::whole() const noexcept { return pattern_->whole; }
 
+std::shared_ptr<const Dag> Graph::weights() const { return dag_ != nullptr && dag_->weighted() ? dag_ : nullptr; }
+
 std::int64_t Graph::tasks() const noexcept {
   if (points_ == nullptr) return spec_.steps * spec_.width;
   std::int64_t sum = 0;

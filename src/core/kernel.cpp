@@ -1,9 +1,13 @@
 #include "taskgrain/kernel.hpp"
 
+#include <algorithm>
 #include <array>
+#include <cmath>
 #include <string>
+#include <utility>
 
 #include "blas.hpp"
+#include "dag.hpp"
 #include "taskgrain/error.hpp"
 #include "taskgrain/fields.hpp"
 #include "taskgrain/kernel_entry.hpp"
@@ -36,16 +40,18 @@ std::string_view name(WorkUnit unit) noexcept {
   return units[static_cast<std::size_t>(unit)];
 }
 
-Kernel::Kernel(const KernelSpec& spec, Isa isa, std::uint64_t seed, std::size_t output_bytes)
-    : entry_(&kernel_from_name(spec.name)), seed_(seed), output_bytes_(output_bytes) {
+Kernel::Kernel(const KernelSpec& spec, Isa isa, std::uint64_t seed, std::size_t output_bytes,
+               std::shared_ptr<const Dag> weights)
+    : entry_(&kernel_from_name(spec.name)), seed_(seed), output_bytes_(output_bytes), weights_(std::move(weights)) {
   spec_ = with_defaults(spec, *entry_);
   compute_bound(isa);  // throws if it is not there, whatever the kernel
   loop_ = entry_->loop == nullptr ? nullptr : entry_->loop(isa);
   check(spec_, *entry_);
-  form_ = simulation != nullptr                                      ? Form::task
-          : entry_->does_nothing()                                   ? Form::nothing
-          : entry_->loop != nullptr && entry_->iterations == nullptr ? Form::loop
-                                                                     : Form::task;
+  const bool alike = entry_->iterations == nullptr && weights_ == nullptr;
+  form_ = simulation != nullptr              ? Form::task
+          : entry_->does_nothing()           ? Form::nothing
+          : entry_->loop != nullptr && alike ? Form::loop
+                                             : Form::task;
   if (entry_->work != nullptr) {
     const auto [flops, bytes] = entry_->work(spec_);
     flops_per_iteration_ = flops;
@@ -67,7 +73,10 @@ double Kernel::work_per_iteration() const noexcept {
 
 std::int64_t Kernel::iterations_of(const TaskId& task) const noexcept {
   if (entry_->does_nothing()) return 0;
-  return entry_->iterations == nullptr ? spec_.iterations : entry_->iterations(spec_, task, seed_);
+  const std::int64_t iterations =
+      entry_->iterations == nullptr ? spec_.iterations : entry_->iterations(spec_, task, seed_);
+  if (weights_ == nullptr) return iterations;
+  return std::llround(std::min(0x1p62, weights_->weight(task.step, task.point) * static_cast<double>(iterations)));
 }
 
 std::int64_t Kernel::run(const TaskId& task, Scratch& scratch) const {

@@ -373,6 +373,14 @@ NB_MODULE(_core, m) {
            })
       .def("deps",
            [](const Run& r, std::size_t g, std::int64_t t, std::int64_t i) { return list(r.graph(g).deps(t, i)); })
+      .def("weights",
+           [](const Run& r, std::size_t g, std::int64_t t) {
+             std::vector<double> found;
+             const Interval points = r.graph(g).points(t);
+             if (const auto weights = r.graph(g).weights())
+               for (std::int64_t i = points.first; i <= points.last; ++i) found.push_back(weights->weight(t, i));
+             return found;
+           })
       .def("reverse_deps", [](const Run& r, std::size_t g, std::int64_t t,
                               std::int64_t i) { return list(r.graph(g).reverse_deps(t, i)); })
       .def("stats", &Run::stats, nb::arg("graph") = 0, nb::arg("nodes") = 1)

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "specs.hpp"
+#include "taskgrain/bound.hpp"
 #include "taskgrain/error.hpp"
 
 namespace taskgrain {
@@ -171,7 +172,13 @@ INSTANTIATE_TEST_SUITE_P(
         Malformed{"dependence_before_the_first", "{\"width\":1,\"first_point\":1}\n{\"width\":1,\"dependences\":[[0]]}",
                   "step 1"},
         Malformed{"dependence_in_the_first_step", R"({"width":2,"dependences":[[],[0]]})", "step 0"},
-        Malformed{"dependence_twice", "{\"width\":2}\n{\"width\":1,\"dependences\":[[1,1]]}", "each dependence once"}),
+        Malformed{"dependence_twice", "{\"width\":2}\n{\"width\":1,\"dependences\":[[1,1]]}", "each dependence once"},
+        Malformed{"weights_of_wrong_type", R"({"width":2,"weights":3})", "one number for each of its 2 points"},
+        Malformed{"a_weight_too_few", R"({"width":2,"weights":[3]})", "one number for each of its 2 points"},
+        Malformed{"weight_of_wrong_type", R"({"width":2,"weights":[1,"2"]})", "step 0, point 1"},
+        Malformed{"weight_negative", R"({"width":1,"first_point":7,"weights":[-1]})", "point 7' is not allowed"},
+        Malformed{"weights_without_a_sum", R"({"width":2,"weights":[1e300,1e300]})", "a weight from 0 to 1e18"},
+        Malformed{"weights_of_nothing", R"({"width":2,"weights":[0,0]})", "a weight above 0"}),
     [](const auto& test) { return std::string(test.param.what); });
 
 /// Minutes, if each dependence were looked for among those before it.
@@ -179,6 +186,20 @@ TEST(Dag, AMillionDependencesOfOnePointAreRead) {
   std::string text = "{\"width\":1000000}\n{\"width\":1,\"dependences\":[[999999";
   for (int point = 999'998; point >= 0; --point) text += "," + std::to_string(point);
   EXPECT_EQ(graph_in(text + "]]}").deps(1, 0).count(), 1'000'000);
+}
+
+TEST(Dag, TheWorkOfATaskIsItsWeightOfTheMean) {
+  const Graph graph = graph_in(R"({"width":2,"weights":[3,0]}
+    {"width":1,"first_point":1,"dependences":[[0,1]],"weights":[0.5]}
+    {"width":1,"dependences":[[1]]})");
+  const Kernel kernel({.iterations = 900}, Isa::automatic, 0, 16, graph.weights());
+  EXPECT_EQ(kernel.iterations_of({0, 0, 0}), 2400);  // 3 of a mean of 4.5 / 4
+  EXPECT_EQ(kernel.iterations_of({0, 0, 1}), 0);
+  EXPECT_EQ(kernel.iterations_of({0, 1, 1}), 400);
+  EXPECT_EQ(kernel.iterations_of({0, 2, 0}), 800);  // 1, as its step has no weights
+  EXPECT_DOUBLE_EQ(bound_of({&graph, 1}, 4).time, 4.0);
+  EXPECT_DOUBLE_EQ(bound_of({&graph, 1}, 1).time, 4.0);
+  EXPECT_EQ(graph_in(R"({"width":2})").weights(), nullptr);
 }
 
 TEST(Dag, AnotherContentThanTheOneOfTheHashIsRefused) {

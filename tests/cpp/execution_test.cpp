@@ -42,6 +42,20 @@ TEST_P(RightExecutions, AreNeverFlaggedHoweverManyTheRepeats) {
 
 // ---- what is counted
 
+TEST(Accounts, CountTheWorkThatWeightsGiveToTasks) {
+  for (const Validation validation : {Validation::off, Validation::sample}) {
+    Execution run({{.pattern = "dag", .dag = random_dag_file(5), .kernel = {.iterations = 3}}}, validation,
+                  Isa::automatic);
+    Executor(run).execute();
+    double iterations = 0;
+    for_tasks(run.graphs()[0], [&](std::int64_t step, std::int64_t point) {
+      iterations += std::round(3 * run.graphs()[0].weights()->weight(step, point));
+    });
+    EXPECT_EQ(run.accounts().work, 128 * iterations);
+    EXPECT_NE(iterations, 3.0 * static_cast<double>(run.tasks()));
+  }
+}
+
 TEST(Accounts, AreThoseOfTheLastRepeat) {
   Execution run({{.pattern = "stencil_1d", .steps = 10, .width = 4, .kernel = {.name = "busy_wait", .iterations = 7}},
                  {.pattern = "all_to_all", .steps = 5, .width = 3, .kernel = {.name = "empty"}}},

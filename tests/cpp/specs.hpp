@@ -49,7 +49,7 @@ inline const std::filesystem::path& test_folder() {
   return folder.path;
 }
 
-/// Writes a file of random layers, ragged, that start at random points. \returns its path
+/// Writes a file of random layers, ragged, that start at random points; of an odd seed with weights. \returns its path
 inline std::string random_dag_file(std::uint32_t seed) {
   std::mt19937 random(seed);
   const auto below = [&](std::uint32_t n) { return static_cast<std::uint32_t>(random() % n); };
@@ -67,7 +67,13 @@ inline std::string random_dag_file(std::uint32_t seed) {
         if (below(2) == 0) file << std::exchange(comma, ",") << before_first + j;
       file << ']';
     }
-    file << "]}\n";
+    file << ']';
+    if (seed % 2 == 1) {
+      file << R"(,"weights":[)";
+      for (std::uint32_t i = 0; i < width; ++i) file << (i > 0 ? "," : "") << below(5) << ".5";
+      file << ']';
+    }
+    file << "}\n";
     before_first = first, before_width = width;
   }
   return path;

@@ -32,8 +32,8 @@ class Bound:
     widest: int
     narrow_steps: int
     """Steps that have fewer tasks than there are cores."""
-    time: int
-    """The least that it takes on these cores, counted in tasks, which are of equal length."""
+    time: float
+    """The least that it takes on these cores, in tasks of the mean length."""
 
 
 def shape_of(workload: Workload) -> Shape:

@@ -71,10 +71,15 @@ def driver(
 
 @pytest.fixture(scope="module")
 def dag(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Layers of different widths that start at different points."""
+    """Layers of different widths that start at different points, with tasks of different lengths."""
     layers = [
         {"width": 3, "first_point": 2},
-        {"width": 5, "first_point": 0, "dependences": [[2], [3, 4], [], [2, 4], [2, 3, 4]]},
+        {
+            "width": 5,
+            "first_point": 0,
+            "dependences": [[2], [3, 4], [], [2, 4], [2, 3, 4]],
+            "weights": [3, 0, 1, 2, 7],
+        },
         {"width": 1, "first_point": 6, "dependences": [[0, 1, 4]]},
         {"width": 4, "first_point": 1, "dependences": [[6], [6], [], [6]]},
         {"width": 4, "first_point": 1, "dependences": [[3, 4], [], [1], [1, 2, 3, 4]]},
@@ -212,6 +217,12 @@ def test_imbalance_is_the_same_on_every_system(driver: DriverProcess) -> None:
     answer = check(driver.run(graph("stencil_1d", steps=20, width=6, kernel=kernel)))
     assert answer["work_unit"] == "flop"
     assert answer["work"] == answer["flops"] == 128 * 120387
+
+
+def test_weights_are_the_same_on_every_system(driver: DriverProcess, dag: str) -> None:
+    answer = check(driver.run(graph("dag", dag, kernel={"name": "compute_bound", "iterations": 2500})))
+    assert answer["tasks"] == 17  # whose weights are 25 together
+    assert answer["work"] == 128 * 17 * 2500
 
 
 @pytest.mark.parametrize("name", kernels())
