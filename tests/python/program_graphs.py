@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from hypothesis import strategies as st
 
+from taskgrain.graphs.task_graph import TaskGraph, made
+
 
 @dataclass(frozen=True)
 class Graph:
@@ -22,3 +24,9 @@ def graphs(draw: st.DrawFn) -> Graph:
         tuple(sorted(draw(st.sets(st.integers(0, n - 1), max_size=4)))) if n else () for n in range(size)
     )
     return Graph(before, tuple(draw(st.integers(1, 9)) for _ in range(size)))
+
+
+def made_of(graph: Graph) -> TaskGraph:
+    """The same with names."""
+    names = {f"t{n}": float(one) for n, one in enumerate(graph.durations)}
+    return made("test", names, [(f"t{n}", f"t{k}") for n, one in enumerate(graph.before) for k in one])

@@ -50,7 +50,7 @@ def steps_of(run: Run) -> Iterator[dict[str, Any]]:
     for step in range(run.steps()):
         first, last = run.points(0, step)
         points = range(first, last + 1)
-        yield {
+        told: dict[str, Any] = {
             "step": step,
             "first_point": first,
             "width": len(points),
@@ -58,6 +58,8 @@ def steps_of(run: Run) -> Iterator[dict[str, Any]]:
             "dependences": [run.deps(0, step, point) for point in points],
             "reverse_dependences": [run.reverse_deps(0, step, point) for point in points],
         }
+        weights = run.weights(0, step)
+        yield told | ({"weights": weights} if weights else {})
 
 
 def _refuse_too_many(tasks: int) -> None:
@@ -141,29 +143,29 @@ def _of_file(path: Path, graph: GraphOptions, output: Path | None, as_json: bool
             f"--{ignored[0].replace('_', '-')}: the graph is that of --from; give --cores alone with it"
         )
     from taskgrain.graphs.files import read
+    from taskgrain.graphs.steps import in_steps
     from taskgrain.results import whole_file
     from taskgrain.words import quantity
 
     cores = len(graph.cores)
     found = read(path)
-    bound = found.bound()
+    bound, steps = found.bound(), in_steps(found)
     if output is not None:
         try:
             if output.exists() and output.samefile(path):
                 raise InputError("--output", str(output), "another file than that of --from")
-            whole_file.write(output, found.in_steps().encode())
+            whole_file.write(output, steps.text().encode())
         except OSError as error:
             raise InputError(
                 "--output", str(output), f"a file that can be written ({error.strerror})"
             ) from error
-    passes = sum(found.passes)
     if as_json:
         from taskgrain.cli.printer import print_json
 
         told = {"kind": found.kind, "tasks": len(found.names), "untimed": found.untimed}
         told |= {"dependences": found.dependences, "unit": found.unit} | vars(bound)
         told |= {"cores": cores, "least_time": bound.time(cores), "most_busy": bound.busy(cores)}
-        told |= {"steps": len(found.widths), "widest": max(found.widths), "passed_on": passes}
+        told |= {"steps": steps.number, "widest": steps.widest, "passed_on": steps.passed_on}
         print_json(told | {"output": output and str(output)})
         return
 
@@ -186,8 +188,8 @@ def _of_file(path: Path, graph: GraphOptions, output: Path | None, as_json: bool
         "at once": f"{quantity.counted(bound.most_at_once, 'task')} at most, if each begins when it can",
         "cores": f"at most {quantity.mean(bound.busy(cores))} of {cores} can be busy: "
         f"it takes {shown(bound.time(cores))} or more",
-        "in steps": f"{len(found.widths)} with up to {quantity.counted(max(found.widths), 'task')}; "
-        f"{quantity.counted(passes, 'point')} would pass outputs on",
+        "in steps": f"{steps.number} with up to {quantity.counted(steps.widest, 'task')}; "
+        f"{quantity.counted(steps.passed_on, 'point')} would pass outputs on",
     }
     _print_rows(rows)
     if output is not None:

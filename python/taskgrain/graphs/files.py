@@ -15,27 +15,27 @@ FORMATS = ("WfCommons", "DOT", "Standard Task Graph", "StarPU tasks.rec")
 _MOST_BYTES = 1 << 30
 
 
-def read(path: Path) -> TaskGraph:
-    """The graph of a file in one of `FORMATS`. Raises `InputError`, which names the file and what is
-    wrong."""
+def read(path: Path, option: str = "--from") -> TaskGraph:
+    """The graph of a file in one of `FORMATS`. Raises `InputError`, which names the option, the file and what
+    is wrong."""
     try:
         with path.open("rb") as file:
             data = file.read(_MOST_BYTES + 1)
         if len(data) > _MOST_BYTES:
-            raise InputError("--from", str(path), f"a file of at most {_MOST_BYTES >> 30} GiB")
+            raise InputError(option, str(path), f"a file of at most {_MOST_BYTES >> 30} GiB")
         text = data.decode("utf-8-sig")
     except (OSError, ValueError) as error:
         if isinstance(error, UnicodeDecodeError):
-            raise InputError("--from", f"{path}, byte {error.start}", "a text in UTF-8") from error
+            raise InputError(option, f"{path}, byte {error.start}", "a text in UTF-8") from error
         why = error.strerror if isinstance(error, OSError) else str(error)
-        raise InputError("--from", str(path), f"a readable file ({why})") from error
+        raise InputError(option, str(path), f"a readable file ({why})") from error
     try:
         graph = _reader(text)(text)
         _ = graph.order  # there is no cycle
     except RecursionError as error:
-        raise InputError(f"--from {path}, subgraphs", "so many", "fewer within each other") from error
+        raise InputError(f"{option} {path}, subgraphs", "so many", "fewer within each other") from error
     except InputError as error:
-        raise InputError(f"--from {path}, {error.field}", error.value, error.allowed) from error
+        raise InputError(f"{option} {path}, {error.field}", error.value, error.allowed) from error
     return graph
 
 

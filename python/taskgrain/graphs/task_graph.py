@@ -1,8 +1,7 @@
-"""A task graph of any shape, the bound that it sets to every runtime, and the same graph in steps."""
+"""A task graph of any shape, and the bound that it sets to every runtime."""
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,8 +9,6 @@ from functools import cached_property
 
 from taskgrain.words.errors import InputError
 
-_MOST_POINTS = 1 << 24
-"""Tasks and points that pass outputs on, in a file of steps; src/core/dag.cpp takes no more."""
 _SHOWN_OF_A_CYCLE = 6
 _SAME = 1e-9
 """Of the critical path: times that are so near are the same, and differ by rounding."""
@@ -92,22 +89,6 @@ class TaskGraph:
             circle[_SHOWN_OF_A_CYCLE:] = ["…"]
         return " → ".join([*circle, circle[0]])
 
-    @cached_property
-    def levels(self) -> list[int]:
-        """The step of each task: one after the last step of those before it."""
-        levels = [0] * len(self.before)
-        for task in self.order:
-            levels[task] = max((levels[one] + 1 for one in self.before[task]), default=0)
-        return levels
-
-    @cached_property
-    def widths(self) -> list[int]:
-        """The number of tasks of each step."""
-        widths = [0] * (max(self.levels) + 1)
-        for level in self.levels:
-            widths[level] += 1
-        return widths
-
     def bound(self) -> Bound:
         """The least that the graph takes, by its durations."""
         starts, ends = [0.0] * len(self.before), [0.0] * len(self.before)
@@ -125,42 +106,6 @@ class TaskGraph:
             most = max(most, begun - ended)
         work = sum(one * cores for one, cores in zip(self.durations, self.cores, strict=True))
         return Bound(work, path, most)
-
-    @cached_property
-    def passes(self) -> list[int]:
-        """How many steps each task's output is passed on, because a task reads it later than in the next
-        step."""
-        passes = [0] * len(self.before)
-        for task, one in enumerate(self.before):
-            for other in one:
-                passes[other] = max(passes[other], self.levels[task] - self.levels[other] - 1)
-        return passes
-
-    def in_steps(self) -> str:
-        """The graph as `--dag` reads it (docs/reference/patterns.md). There a task depends on the step before
-        alone, so a point in each step between passes on what a later task reads. Raises `InputError` for
-        too many points."""
-        points = len(self.before) + sum(self.passes)
-        if points > _MOST_POINTS:
-            raise InputError(
-                "--output",
-                f"a graph of {points} points in steps",
-                f"at most {_MOST_POINTS}: tasks, and points that pass outputs on",
-            )
-        steps: list[list[list[int]]] = [[] for _ in self.widths]
-        places: list[list[int]] = [[] for _ in self.before]  # of each task's output, in its step and the next
-        for task in self.order:
-            level = self.levels[task]
-            places[task].append(len(steps[level]))
-            steps[level].append(
-                sorted(places[one][level - 1 - self.levels[one]] for one in self.before[task])
-            )
-            for later in range(level + 1, level + 1 + self.passes[task]):
-                steps[later].append([places[task][-1]])
-                places[task].append(len(steps[later]) - 1)
-        return json.dumps(
-            {"steps": [{"width": len(one), "dependences": one} for one in steps]}, separators=(",", ":")
-        )
 
 
 def amount(value: object, what: str) -> float:

@@ -1,22 +1,14 @@
-"""What a graph of any shape allows, and the same graph in steps."""
+"""What a graph of any shape allows."""
 
 from __future__ import annotations
 
 import heapq
-import json
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from program_graphs import Graph, graphs
+from program_graphs import Graph, graphs, made_of
 
-from taskgrain._core import Run
-from taskgrain.graphs.task_graph import TaskGraph, made
-
-
-def found(graph: Graph) -> TaskGraph:
-    names = {f"t{n}": float(one) for n, one in enumerate(graph.durations)}
-    return made("test", names, [(f"t{n}", f"t{k}") for n, one in enumerate(graph.before) for k in one])
+from taskgrain.graphs.task_graph import made
 
 
 def list_schedule(graph: Graph, cores: int) -> float:
@@ -40,46 +32,12 @@ def list_schedule(graph: Graph, cores: int) -> float:
 
 @given(graphs(), st.integers(1, 4))
 def test_a_schedule_takes_as_long_as_the_bound_and_no_longer_than_grahams(graph: Graph, cores: int) -> None:
-    bound = found(graph).bound()
+    bound = made_of(graph).bound()
     time = list_schedule(graph, cores)
     assert bound.time(cores) <= time <= bound.work / cores + bound.critical_path
     assert bound.busy(cores) <= cores
     assert list_schedule(graph, len(graph.before)) == bound.critical_path
     assert list_schedule(graph, bound.most_at_once) == bound.critical_path, "more cores are of no use"
-
-
-@given(graphs())
-def test_in_steps_each_task_comes_after_the_same_tasks(graph: Graph) -> None:
-    """A point that is no task stands for the task whose output it passes on."""
-    task_graph = found(graph)
-    steps = json.loads(task_graph.in_steps())["steps"]
-    assert sum(one["width"] for one in steps) == len(graph.before) + sum(task_graph.passes)
-    where: dict[tuple[int, int], int] = {}
-    for task in task_graph.order:
-        level = task_graph.levels[task]
-        free = next(k for k in range(steps[level]["width"]) if (level, k) not in where)
-        deps = steps[level]["dependences"][free]
-        assert sorted(where[level - 1, k] for k in deps) == sorted(graph.before[task])
-        where[level, free] = task
-        at = free
-        for later in range(level + 1, level + 1 + task_graph.passes[task]):
-            at = next(
-                k
-                for k in range(steps[later]["width"])
-                if (later, k) not in where and steps[later]["dependences"][k] == [at]
-            )
-            where[later, at] = task
-
-
-@given(graphs())
-def test_the_core_reads_the_steps(tmp_path_factory: pytest.TempPathFactory, graph: Graph) -> None:
-    task_graph = found(graph)
-    path = tmp_path_factory.mktemp("steps") / "graph.json"
-    path.write_text(task_graph.in_steps())
-    of_core = {"pattern": "dag", "dag": str(path), "steps": 1, "width": 1}
-    run = Run(json.dumps({"op": "run", "graphs": [of_core], "validate": "off"}))
-    assert run.tasks == len(graph.before) + sum(task_graph.passes)
-    assert run.steps() == len(task_graph.widths)
 
 
 def test_tasks_of_no_time_are_never_at_once() -> None:

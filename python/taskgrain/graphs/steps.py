@@ -1,0 +1,162 @@
+"""A task graph of any shape in steps, as the core reads it: a task depends on the step before alone."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from taskgrain.graphs.task_graph import TaskGraph
+from taskgrain.words.errors import InputError
+
+_SOON = 10_000
+"""Dependences of a graph for which the best steps are found in seconds."""
+_MOST_POINTS = 1 << 24
+"""Tasks and points that pass outputs on, in a file of steps; src/core/dag.cpp takes no more."""
+
+
+@dataclass(frozen=True)
+class Steps:
+    """The step of each task. A point in each step between passes on what a later task reads; it takes no
+    time of its own."""
+
+    graph: TaskGraph
+    levels: Sequence[int]
+    passes: Sequence[int]
+    """How many steps each task's output is passed on."""
+
+    @property
+    def number(self) -> int:
+        return max(self.levels) + 1
+
+    @property
+    def passed_on(self) -> int:
+        return sum(self.passes)
+
+    @property
+    def points(self) -> int:
+        """All tasks and all points that pass outputs on."""
+        return len(self.levels) + self.passed_on
+
+    @property
+    def widest(self) -> int:
+        """The most tasks of a step."""
+        widths = [0] * self.number
+        for level in self.levels:
+            widths[level] += 1
+        return max(widths)
+
+    def text(self) -> str:
+        """The file for `--dag` (docs/reference/patterns.md). A task lies near what it reads, and each step in
+        the middle of the widest one, so that systems that give each worker a part of the width share narrow
+        steps. Raises `InputError` for too many points."""
+        if self.points > _MOST_POINTS:
+            raise InputError(
+                "graph",
+                f"one of {self.points} points in steps",
+                f"at most {_MOST_POINTS}: tasks, and points that pass outputs on",
+            )
+        before, levels, passes = self.graph.before, self.levels, self.passes
+        steps: list[list[tuple[int, bool]]] = [[] for _ in range(self.number)]  # a task, and whether it runs
+        for task, level in enumerate(levels):
+            steps[level].append((task, True))
+            for later in range(level + 1, level + 1 + passes[task]):
+                steps[later].append((task, False))
+        wide = max(map(len, steps))
+        # Where a task's output is in the step before.
+        at = [0] * len(levels)
+        written = []
+        for points in steps:
+            inputs = [
+                sorted(at[one] for one in before[task]) if runs else [at[task]] for task, runs in points
+            ]
+            middle = wide / 2
+            near = [sum(one) / len(one) if one else middle for one in inputs]
+            order = sorted(range(len(points)), key=near.__getitem__)
+            first = (wide - len(points)) // 2
+            for place, k in enumerate(order, first):
+                at[points[k][0]] = place
+            step: dict[str, object] = {"first_point": first, "width": len(points)}
+            step["dependences"] = [inputs[k] for k in order]
+            if self._weighted:
+                step["weights"] = [self._weight(*points[k]) for k in order]
+            written.append(step)
+        return json.dumps({"steps": written}, separators=(",", ":"))
+
+    @property
+    def _weighted(self) -> bool:
+        """False where all points take equally long, or none takes any time."""
+        times = self.graph.durations
+        return max(times) > 0.0 and (self.passed_on > 0 or min(times) < max(times))
+
+    def _weight(self, task: int, runs: bool) -> float:
+        return float(f"{self.graph.durations[task]:.6g}") if runs else 0
+
+
+def in_steps(graph: TaskGraph) -> Steps:
+    """Puts each task into a step after those that it depends on, in as few steps as there can be. Where that
+    is known soon, the fewest points pass outputs on. Raises `InputError` for a cycle."""
+    levels, last = _late(graph)
+    if 0 < graph.dependences <= _SOON:
+        levels, last = _latest(graph, max(levels))
+    passes = [max(0, end - level - 1) for end, level in zip(last, levels, strict=True)]
+    return Steps(graph, levels, passes)
+
+
+def _latest(graph: TaskGraph, steps: int) -> tuple[list[int], list[int]]:
+    """The step of each task, up to `steps`, and that of the last that reads its output, so that the sum of
+    the steps between is least: a linear program of differences, whose solution has whole numbers."""
+    import numpy as np
+    from scipy.optimize import linprog
+    from scipy.sparse import coo_array, vstack
+
+    number = len(graph.before)
+    edges = np.array([(one, task) for task, before in enumerate(graph.before) for one in before])
+    first, reader = edges.T
+    one, rows = np.ones(len(edges)), np.tile(np.arange(len(edges)), 2)
+
+    def no_more(less: Any, more: Any) -> Any:
+        """One row for each dependence: the first variable minus the second."""
+        ends = rows, np.concatenate([less, more])
+        return coo_array((np.concatenate([one, -one]), ends), shape=(len(edges), 2 * number))
+
+    # A task comes after what it reads, and the last reader is no earlier than it.
+    read = np.isin(np.arange(number), first).astype(float)
+    found = linprog(
+        np.concatenate([-read, read]),
+        A_ub=vstack([no_more(first, reader), no_more(reader, number + first)]),
+        b_ub=np.concatenate([-one, 0.0 * one]),
+        bounds=(0, steps),
+        method="highs",
+    )
+    assert found.x is not None
+    levels, last = np.rint(found.x).astype(int).reshape(2, number)
+    return levels.tolist(), np.where(read > 0.0, last, -1).tolist()
+
+
+def _late(graph: TaskGraph) -> tuple[list[int], list[int]]:
+    """The same in a time that grows with the graph.
+
+    A task that others wait for comes later than it could, where fewer points then pass outputs on: its own is
+    passed on for fewer steps, and those that it reads are passed on for others anyway.
+    """
+    levels = [0] * len(graph.before)
+    last, last_but_one = [-1] * len(levels), [-1] * len(levels)  # the steps of the latest readers of each
+    for task in graph.order:
+        levels[task] = max((levels[one] + 1 for one in graph.before[task]), default=0)
+        for one in graph.before[task]:
+            _, last_but_one[one], last[one] = sorted((levels[task], last_but_one[one], last[one]))
+    earliest_reader = [len(levels)] * len(levels)
+    for task in reversed(graph.order):
+        before = graph.before[task]
+        if last[task] >= 0:
+            others = [last_but_one[one] if last[one] == levels[task] else last[one] for one in before]
+            # Then no output that it reads is passed on for it alone, and `last` stays as it is.
+            if (later := min([earliest_reader[task] - 1, *others])) > levels[task]:
+                levels[task] = later
+                for one in before:
+                    last_but_one[one] = max(last_but_one[one], min(later, last[one]))
+        for one in before:
+            earliest_reader[one] = min(earliest_reader[one], levels[task])
+    return levels, last
