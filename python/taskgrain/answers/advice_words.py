@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from taskgrain.answers import program_words
 from taskgrain.answers.advise import LEAST_SAVED, LEVELS, Answer, Choice, Question, choice
 from taskgrain.answers.verdict import how_busy
 from taskgrain.estimate.advice import Efficiency, Level, Verdict
@@ -28,7 +29,9 @@ def sentences(question: Question, answers: Sequence[Answer]) -> Iterator[str]:
     # A system's efficiency is that of the cores that it occupies.
     used = max((one.occupied for one in answers if one.curve), default=question.cores)
     question = replace(question, cores=min(used, question.cores))
-    if (most := question.most) < LEVELS[-1]:
+    if question.program:
+        yield from program_words.allowed(question.program, question.cores)
+    elif (most := question.most) < LEVELS[-1]:
         cores = quantity.counted(question.workload.cores_of_all(question.cores), "core")
         yield (
             f"On {cores} this graph allows an efficiency of at most {quantity.percent(most)}, whatever the "
@@ -38,6 +41,30 @@ def sentences(question: Question, answers: Sequence[Answer]) -> Iterator[str]:
         yield _choice(chosen)
     bounds = [one for one in answers if one.curve and one.curve.cell.bound]
     answers = [one for one in answers if one not in bounds]
+    if question.program:
+        yield from program_words.reached(question.program, answers)
+    else:
+        yield from _levels(question, answers)
+    nothing: dict[str, list[str]] = {}
+    for one in answers:
+        if not one.curve:
+            why = one.problem or "there is no result for these tasks; --measure measures them"
+            nothing.setdefault(why, []).append(one.name)
+    for why, names in nothing.items():
+        yield f"Nothing is known of {quantity.listed(names)}: {why}."
+    if bounds:
+        each = [f"{one.name} {efficiency(one.efficiency)}" for one in bounds]
+        yield f"Nobody can choose a bound, which shows what could be reached: {'; '.join(each)}."
+    cut = (Ending.BUDGET, Ending.UNFINISHED)
+    now = [one for one in answers if one.curve and one.curve.cell.ending in cut and one.measured_now]
+    if now and (question.program or any(map(_open, now))):
+        yield "The time was used up before all was known. A larger --budget makes this surer."
+    if not answers and not bounds:
+        yield "No folder has a result for these tasks. --measure measures them."
+
+
+def _levels(question: Question, answers: Sequence[Answer]) -> Iterator[str]:
+    """Tells which systems reach which efficiency, which do not, and of which it is not known."""
     tasks, least = f"Tasks of {_time(question.work)}", quantity.percent(LEVELS[0])
     rough = sorted(
         (one for one in answers if one.rough), key=lambda one: -(one.efficiency.found.value or 0.0)
@@ -70,22 +97,6 @@ def sentences(question: Question, answers: Sequence[Answer]) -> Iterator[str]:
             f"{one.name}: {efficiency(one.efficiency)}".removesuffix(f": {NOT_KNOWN}") for one in open_ones
         ]
         yield f"It is not known whether they reach {least} with {'; '.join(each)}."
-    nothing: dict[str, list[str]] = {}
-    for one in answers:
-        if not one.curve:
-            why = one.problem or "there is no result for these tasks; --measure measures them"
-            nothing.setdefault(why, []).append(one.name)
-    for why, names in nothing.items():
-        yield f"Nothing is known of {quantity.listed(names)}: {why}."
-    if bounds:
-        each = [f"{one.name} {efficiency(one.efficiency)}" for one in bounds]
-        yield f"Nobody can choose a bound, which shows what could be reached: {'; '.join(each)}."
-    cut = (Ending.BUDGET, Ending.UNFINISHED)
-    now = [one for one in answers if one.curve and one.curve.cell.ending in cut and one.measured_now]
-    if any(map(_open, now)):
-        yield "The time was used up before all was known. A larger --budget makes this surer."
-    if not answers and not bounds:
-        yield "No folder has a result for these tasks. --measure measures them."
 
 
 def _doubt(answers: Sequence[Answer]) -> str:

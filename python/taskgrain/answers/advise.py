@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from taskgrain._core import InvalidSpec, Unsupported
+from taskgrain.answers.program import Program
 from taskgrain.estimate.advice import (
     Efficiency,
     Level,
@@ -51,6 +52,8 @@ class Question:
     cores: int
     steps: int = 0
     """Of the graph, if they are given."""
+    program: Program | None = None
+    """The program whose graph the workload is; the work is then the mean of its points."""
 
     @property
     def most(self) -> float:
@@ -268,7 +271,8 @@ def _doubted(level: Level) -> Level:
 
 def newest(curves: Iterable[Curve], question: Question) -> dict[str, Curve]:
     """For each system, the last measured of the curves that are of the question's workload and cores."""
-    fitting = [one for one in curves if (one.workload, one.cores) == (question.workload, question.cores)]
+    asked = question.workload.graph, question.cores
+    fitting = [one for one in curves if (one.workload.graph, one.cores) == asked]
     return {one.cell.system: one for one in sorted(fitting, key=lambda one: one.cell.time or 0.0)}
 
 

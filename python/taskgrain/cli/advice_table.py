@@ -9,6 +9,7 @@ from typing import Any
 
 from taskgrain.answers.advice_words import NOT_KNOWN, efficiency, level, saved, sentences
 from taskgrain.answers.advise import LEVELS, Answer, Question, choice
+from taskgrain.answers.program import Program
 from taskgrain.cli.printer import Printer
 from taskgrain.words import quantity
 from taskgrain.words.interval import Interval
@@ -18,8 +19,8 @@ from taskgrain.words.origin import MEASURED
 def show(out: Printer, question: Question, answers: Sequence[Answer]) -> None:
     """Prints the sentences, and the table if something is known."""
     cores = quantity.counted(question.cores, "core")
-    work = f"{quantity.seconds(question.work, 2)} of work"
-    out.text(f"Tasks of {work} on {question.workload.name}, {cores}", "bold")
+    tasks = f"Tasks of {quantity.seconds(question.work, 2)} of work on {question.workload.name}"
+    out.text(f"{question.program.name if question.program else tasks}, {cores}", "bold")
     for sentence in sentences(question, answers):
         out.text(sentence)
     shown = [one for one in answers if one.curve]
@@ -28,14 +29,15 @@ def show(out: Printer, question: Question, answers: Sequence[Answer]) -> None:
     how = "simulated" if any(one.origin and one.origin.simulated for one in shown) else "measured"
     chosen = choice(answers)
     ranked = sorted(shown, key=lambda one: (bool(one.curve and one.curve.cell.bound), -one.speed))
-    columns = {
-        "system": [one.name for one in ranked],
-        "efficiency": [efficiency(one.efficiency) for one in ranked],
-    }
+    columns = {"system": [one.name for one in ranked]}
+    if question.program:
+        columns |= _costs(question.program, ranked)
+    else:
+        columns["efficiency"] = [efficiency(one.efficiency) for one in ranked]
     if chosen and (chosen.best.known or chosen.sure):
         columns["the best saves"] = [saved(one, chosen) for one in ranked]
-    levels = zip(*(map(level, one.levels) for one in ranked), strict=True)
-    reached = {quantity.percent(one): [*column] for one, column in zip(LEVELS, levels, strict=True)}
+    asked = () if question.program else LEVELS
+    reached = {quantity.percent(at): [level(one.levels[k]) for one in ranked] for k, at in enumerate(asked)}
     unknown = [name for name, column in reached.items() if {*column} == {NOT_KNOWN}]
     columns |= {name: column for name, column in reached.items() if name not in unknown}
     sources = [source(one) for one in ranked]
@@ -48,7 +50,12 @@ def show(out: Printer, question: Question, answers: Sequence[Answer]) -> None:
         out.text(f"Not known of any system: whether it reaches {', '.join(unknown)}.")
     if len(set(sources)) == 1:
         out.text(f"All was {how} {'' if sources[0] == 'now' else 'in '}{sources[0]}.")
-    if len(unknown) < len(LEVELS):
+    if question.program:
+        out.text(
+            "Lost: what the graph does not need on these cores. A task costs: time of a core beside its work."
+            + " Intervals are of 95 %, each by itself." * (how == "measured")
+        )
+    elif len(unknown) < len(LEVELS):
         out.text(
             "Under 50, 80 and 90 %: whether the tasks reach this efficiency, and how many times as long as "
             "needed they are. A task's time is what its work takes alone on one core, without the overhead "
@@ -60,6 +67,17 @@ def show(out: Printer, question: Question, answers: Sequence[Answer]) -> None:
         out.text("?: the runs set no bound on this side of the interval.")
     if any(one.efficiency.how == "between" for one in shown):
         out.text("≈: between two sizes that were measured.")
+
+
+def _costs(program: Program, answers: Sequence[Answer]) -> dict[str, list[str]]:
+    """The columns for the graph of a program."""
+    costs = [program.cost(one.efficiency, one.occupied) for one in answers]
+    return {
+        "time": [quantity.interval(one.time) for one in costs],
+        "lost": [quantity.about_percent(one.lost) for one in costs],
+        "a task costs": [quantity.seconds(one.overhead, 2) for one in costs],
+        "shorter tasks": [quantity.percent(one.shorter) for one in costs],
+    }
 
 
 def source(one: Answer) -> str:
@@ -78,14 +96,25 @@ def as_dict(question: Question, answers: Sequence[Answer], titles: Mapping[str, 
     """The same for programs: times in seconds, shares of one, null for what is not known."""
     chosen = choice(answers)
     asked = {"at": question.work, "workload": question.workload.name, "cores": question.cores}
+    program = question.program
     return {
         "schema": 1,
         "question": asked | {"fields": question.workload.fields(), "levels": list(LEVELS)},
+        "graph": program and _graph(program, question.cores),
         "best": chosen.best.system if chosen and chosen.best.known else None,
         "answers": [
-            _answer(one, titles, chosen.saved.get(one.system) if chosen else None) for one in answers
+            _answer(one, titles, chosen.saved.get(one.system) if chosen else None)
+            | ({"cost": asdict(program.cost(one.efficiency, one.occupied))} if program else {})
+            for one in answers
         ],
     }
+
+
+def _graph(program: Program, cores: int) -> dict[str, Any]:
+    """The graph of a program: times in seconds."""
+    told = {"file": program.name, "tasks": len(program.ranked), "work": program.total}
+    told |= {"critical_path": program.bound.critical_path, "least_time": program.least(cores)}
+    return told | {"steps": program.steps.number, "passed_on": program.steps.passed_on}
 
 
 def _answer(one: Answer, titles: Mapping[str, str], saves: Interval | None) -> dict[str, Any]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -30,23 +32,54 @@ from taskgrain.words.errors import EXIT_FAILED, InputError, Interrupted, UsageEr
 from taskgrain.words.origin import together
 
 if TYPE_CHECKING:
+    from taskgrain.answers.program import Program
     from taskgrain.drive.system import System
     from taskgrain.results.curves import Curve
 
 _TASKS_PER_CORE = "8"
 """Where nothing is said: with one, no task has a neighbour on its own core, and few have two."""
 _BUDGET = "90s"
+_BESIDE_A_FILE = ("cores", "output_bytes", "kernel", "scratch_bytes", "samples", "validate", "isa")
+"""The options of a graph that the file of a program does not set."""
 
 
 @graph_options()
 def advise(
+    context: typer.Context,
     graph: GraphOptions,
     at: Annotated[
         Text,
         typer.Option(
             "--at",
             metavar="TIME",
-            help="What the work of a task takes alone on one core, such as 20us. It must be given.",
+            help="What the work of a task takes alone on one core, such as 20us.",
+            show_default=False,
+        ),
+    ] = None,
+    file: Annotated[
+        Path | None,
+        typer.Option(
+            "--graph",
+            metavar="FILE",
+            help="Answer for the tasks of a program instead: a file as graph --from and record have it. "
+            "Without --from, it is measured.",
+        ),
+    ] = None,
+    unit: Annotated[
+        Text,
+        typer.Option(
+            "--unit",
+            metavar="TIME",
+            help="The time that 1 means in a --graph that does not say it, such as 1us.",
+            show_default=False,
+        ),
+    ] = None,
+    scale: Annotated[
+        Text,
+        typer.Option(
+            "--scale",
+            metavar="X",
+            help="Ask for tasks of X times the time that --graph says (default 1).",
             show_default=False,
         ),
     ] = None,
@@ -82,16 +115,24 @@ def advise(
     quiet: Quiet = False,
 ) -> None:
     """Says which system takes the least time for tasks of a given time, and which reach 50, 80 and 90 %
-    efficiency, by what margin.
+    efficiency, by what margin. With the graph of a program: how long that takes with each system, and how
+    many of its tasks are too short.
 
     It answers from results folders (--from), and with --measure it measures what is missing. Without --width,
     --tasks-per-core or --like, a step has 8 tasks for each core.
     """
     if "iterations" in graph.given:
         raise UsageError("--iterations: --at says how long the tasks are; give only that")
-    if at is None:
-        raise UsageError("--at: is missing; give the time of a task, such as 20us")
-    work = numbers.duration(at, "--at")
+    program: Program | None = None
+    if file is not None:
+        measure = measure or not sources
+        program = _program(file, unit, scale, graph, at)
+        graph = _measured_graph(program, graph, output, context)
+    elif unit is not None or scale is not None:
+        raise UsageError(f"{'--scale' if unit is None else '--unit'} is for --graph: give that too")
+    elif at is None:
+        raise UsageError("--at: is missing; give the time of a task, such as 20us, or --graph")
+    work = program.mean if program else numbers.duration(at, "--at")
     if env and sources:
         raise UsageError("--env: results of --from have an environment of their own; give one of the two")
     if not measure:
@@ -114,7 +155,7 @@ def advise(
 
     # Folders may be of larger machines.
     graph = GraphOptions(with_defaults(graph.given), simulated=not measure)
-    question = advice.Question(work, graph.workload, len(graph.cores), graph.count("steps", 0))
+    question = advice.Question(work, graph.workload, len(graph.cores), graph.count("steps", 0), program)
     known = found_systems(folders, launcher)
     found: list[Curve] = []
     notes: list[str] = []
@@ -168,6 +209,39 @@ def advise(
         raise Interrupted(interrupted)
     if not any(one.curve and one.efficiency.how != "unknown" for one in ordered):
         raise typer.Exit(EXIT_FAILED)
+
+
+def _program(file: Path, unit: str | None, scale: str | None, graph: GraphOptions, at: str | None) -> Program:
+    """The program of a file. Refuses options that contradict it."""
+    from taskgrain.answers.program import of_graph
+    from taskgrain.graphs.files import read
+
+    if at is not None:
+        raise UsageError("--at: --graph says how long the tasks are; give one of the two")
+    if ignored := [one for one in graph.given if one not in _BESIDE_A_FILE]:
+        raise UsageError(f"--{ignored[0].replace('_', '-')}: the graph is that of --graph")
+    factor = numbers.real(1.0 if scale is None else scale, "--scale", above=True, high=1e9)
+    seconds = None if unit is None else numbers.duration(unit, "--unit")
+    return of_graph(file.name, read(file, "--graph"), seconds, factor)
+
+
+def _measured_graph(
+    program: Program, graph: GraphOptions, output: Path | None, context: typer.Context
+) -> GraphOptions:
+    """The options with the program's graph in steps: in a file beside the results, or thrown away."""
+    from taskgrain.results import whole_file
+
+    if output is None:
+        folder = tempfile.TemporaryDirectory(prefix="taskgrain-", ignore_cleanup_errors=True)
+        steps = Path(context.with_resource(folder), "steps.json")
+    else:
+        steps = output.with_name(f"{output.name}.steps.json")
+    try:
+        steps.parent.mkdir(parents=True, exist_ok=True)
+        whole_file.write(steps, program.steps.text().encode())
+    except OSError as error:
+        raise InputError("--output", str(steps), f"a file that can be written ({error.strerror})") from error
+    return replace(graph, given={**graph.given, "dag": str(steps)})
 
 
 def with_defaults(given: Mapping[str, Any]) -> dict[str, Any]:

@@ -88,7 +88,7 @@ def measured(
             retry=False,
             quiet=quiet,
             kept=kept,
-            experiment=until_known(question.work),
+            experiment=until_known(question.work, alone=question.program is not None),
         )
         interrupted = came.interrupted
         found = curves.opened(folder, interrupted=bool(interrupted))[0]
@@ -115,8 +115,9 @@ def task_times(work: float) -> list[float]:
     return times + [times_as_long * work for times_as_long, most in _MULTIPLES if work <= most]
 
 
-def until_known(work: float) -> type[Experiment]:
-    """The experiment that goes on until it is known which levels tasks of so much work reach."""
+def until_known(work: float, *, alone: bool = False) -> type[Experiment]:
+    """The experiment that goes on until it is known which levels tasks of so much work reach, or `alone` how
+    efficient they are."""
 
     class UntilKnown(FixedGranularity):
         """Its first rounds are of this time alone: it is what was asked. The others tell the margin."""
@@ -144,7 +145,7 @@ def until_known(work: float) -> type[Experiment]:
             return super()._settled()
 
         def _answers(self, found: Curve) -> bool:
-            return all(_clear(one) for one in found if one.iterations == self._size)
+            return alone or all(_clear(one) for one in found if one.iterations == self._size)
 
     return UntilKnown
 
@@ -159,7 +160,8 @@ def _clear(found: CurvePoint) -> bool:
 
 def study(question: Question, systems: Sequence[str], given: Settings) -> Study:
     """The study that measures what the answer for these systems needs; `given` has budget and steps."""
-    at = ",".join(map(numbers.duration_text, task_times(question.work)))
+    times = [question.work] if question.program else task_times(question.work)
+    at = ",".join(map(numbers.duration_text, times))
     fields = {one: getattr(given, one) for one in _GIVEN}
     settings = Settings(experiment="at", at=at, precision=_PRECISION, max_rounds=_MOST_ROUNDS, **fields)
     return Study(tuple(systems), (question.workload,), settings, settings_named=flag)

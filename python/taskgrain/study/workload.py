@@ -58,6 +58,13 @@ class Workload:
         return f"Workload({self.name})"
 
     @property
+    def graph(self) -> tuple[Any, ...]:
+        """Its fields, without the place of a file of which it has the hash."""
+        hashed = self["dag_hash"] != WORKLOAD["dag_hash"].default
+        left_out = _PLACES["dag"] if hashed else -1
+        return tuple(value for place, value in enumerate(self._values) if place != left_out)
+
+    @property
     def pattern(self) -> str:
         return str(self["pattern"])
 

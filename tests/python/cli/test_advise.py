@@ -203,3 +203,58 @@ def test_a_folder_of_a_larger_machine_answers_for_its_cores(
     assert absurd.code == 2 and "--cores: 9999999999 is not allowed; allowed: 1 to 1048576" in absurd.err
     beyond = taskgrain(*words, "--measure")
     assert beyond.code == 2 and "--cores: 4096 is not allowed" in beyond.err
+
+
+PROGRAM = """digraph program {
+  load [duration=2]; left [duration=6]; right [duration=5]; store [duration=2];
+  load -> {left right} -> store; load -> store;
+}"""
+
+
+def test_the_graph_of_a_program(taskgrain: Command, systems: Path, tmp_path: Path) -> None:
+    (tmp_path / "program.dot").write_text(PROGRAM)
+    words = ("advise", "--graph", tmp_path / "program.dot", "--unit", "10us", "--systems", systems)
+    measured = taskgrain(*words, "--system", "fast", "-q", "-o", tmp_path / "kept", "--cores", "1")
+    assert measured.code == 0, measured.err
+    head, it_has, bound, *_ = measured.out.splitlines()
+    assert head == "program.dot, 1 core"
+    assert it_has == "It has 4 tasks of 20 µs to 60 µs, half of them at most 50 µs, together 150 µs."
+    assert bound.startswith("No runtime is quicker than 150 µs on 1 core. More than 1.5 cores gain nothing")
+    (tmp_path / "program.dot").rename(tmp_path / "elsewhere.dot")
+    words = ("advise", "--graph", tmp_path / "elsewhere.dot", *words[3:], "--cores", "1")
+    again = taskgrain(*words, "--from", tmp_path / "kept", "--json")
+    assert again.code == 0, again.err
+    value = json.loads(again.out)
+    assert value["graph"] == {
+        "file": "elsewhere.dot", "tasks": 4, "work": pytest.approx(150e-6), "steps": 3, "passed_on": 1,
+        "critical_path": pytest.approx(100e-6), "least_time": pytest.approx(150e-6),
+    }  # fmt: skip
+    (fast,) = value["answers"]
+    # A task costs 1 µs, and so does the point that passes an output on.
+    assert fast["cost"]["time"]["value"] == pytest.approx(155e-6, rel=0.02)
+    assert fast["cost"]["overhead"] == pytest.approx(1e-6, rel=0.4) and fast["cost"]["shorter"] == 0.0
+    other = taskgrain(*words, "--from", tmp_path / "kept", "--scale", "10")
+    assert other.code == 1 and "together 1.50 ms" in other.out and "No folder has" in other.out
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--unit", "1us", "--at", "2us"], "--at: --graph says how long"),
+        (["--unit", "1us", "--width", "3"], "--width: the graph is that of --graph"),
+        (["--unit", "0us"], "--unit: 0us is not"),
+        ([], "--unit: '' is not allowed"),
+        (["--unit", "1us", "--scale", "0"], "--scale: 0 is not"),
+        (["--unit", "1us", "--scale", "nan"], "--scale: nan is not"),
+    ],
+)
+def test_refusals_of_graphs(taskgrain: Command, tmp_path: Path, words: list[str], message: str) -> None:
+    (tmp_path / "program.dot").write_text(PROGRAM)
+    found = taskgrain("advise", "--graph", tmp_path / "program.dot", *words)
+    assert (found.code, found.out) == (2, "") and found.err.startswith(f"taskgrain: {message}")
+
+
+def test_the_time_of_a_graph_needs_a_graph(taskgrain: Command) -> None:
+    for option in ("--scale", "--unit"):
+        found = taskgrain("advise", "--at", "2us", "--measure", option, "2")
+        assert found.code == 2 and f"{option} is for --graph" in found.err

@@ -1,0 +1,111 @@
+"""The graph of a program: how long it takes with a system, and which of its tasks are too short for that."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from taskgrain.estimate.advice import Efficiency
+from taskgrain.graphs.steps import Steps, in_steps
+from taskgrain.graphs.task_graph import Bound, TaskGraph
+from taskgrain.words.errors import InputError
+from taskgrain.words.interval import Interval
+
+
+@dataclass(frozen=True)
+class Cost:
+    """The time that the graph takes with a system, on the cores that it occupies, and where it goes."""
+
+    time: Interval
+    """Seconds from the first task to the last."""
+    lost: Interval
+    """The share of the time that the graph itself does not need on these cores."""
+    overhead: float | None
+    """Seconds of a core that a point of the measured graph takes beside its work, and beside the cores that
+    the shape of the graph leaves idle."""
+    shorter: float | None
+    """The share of tasks whose work takes less than that."""
+
+
+@dataclass(frozen=True)
+class Program:
+    """A graph whose tasks have their times, in seconds."""
+
+    name: str
+    graph: TaskGraph
+
+    @cached_property
+    def steps(self) -> Steps:
+        """The graph as it is measured."""
+        return in_steps(self.graph)
+
+    @cached_property
+    def bound(self) -> Bound:
+        """The least that it takes, whatever the system."""
+        return self.graph.bound()
+
+    @cached_property
+    def ranked(self) -> Sequence[float]:
+        """The times of the tasks, ascending."""
+        return sorted(self.graph.durations)
+
+    @property
+    def total(self) -> float:
+        """The work of all tasks, in seconds of one core."""
+        return sum(self.ranked)
+
+    @property
+    def mean(self) -> float:
+        """The mean work of the points that are measured: tasks, and those that pass outputs on."""
+        return self.total / self.steps.points
+
+    def cost(self, efficiency: Efficiency, cores: int) -> Cost:
+        """The cost by the efficiency on so many cores."""
+        time = efficiency.found.inverse(self.total / cores)
+        least = self.least(cores)
+        time = time.from_on(least) if time.about else time
+        lost = Interval(
+            *(None if one is None else 1.0 - least / one for one in (time.value, time.low, time.high))
+        )
+        if time.value is None:
+            return Cost(time, lost, None, None)
+        overhead = (time.value - least) * cores / self.steps.points
+        return Cost(time, lost, overhead, bisect_left(self.ranked, overhead) / len(self.ranked))
+
+    def least(self, cores: int) -> float:
+        """The least time on so many cores. A task of the measured graph takes one core."""
+        return max(self.bound.critical_path, self.total / cores)
+
+    def fused(self, overhead: float, tasks: int, cores: int) -> float:
+        """The time if so many tasks after each other were one, so that there is less overhead, and if that
+        made no chain longer."""
+        return max(self.bound.critical_path, (self.total + len(self.ranked) * overhead / tasks) / cores)
+
+    @property
+    def most_cores(self) -> float:
+        """The cores beyond which no more shorten the time, whatever the system."""
+        path = self.bound.critical_path
+        return self.total / path if path else 1.0
+
+
+def of_graph(name: str, graph: TaskGraph, unit: float | None, scale: float) -> Program:
+    """The program of a graph whose times are multiplied by `scale`.
+
+    `unit` has the seconds of one of its units of time. Raises `InputError` for a unit that is needed or is
+    not, and for times whose sum is no time.
+    """
+    if (unit is None) != (graph.unit == "s"):
+        what = "has no times" if graph.unit == "task" else "does not say its unit of time"
+        allowed = "nothing: the times of the file are in seconds"
+        if unit is None:
+            allowed = f"the time of 1, such as 1us: {graph.kind} {what}"
+        raise InputError("--unit", unit or "", allowed)
+    factor = scale * (unit or 1.0)
+    times = [one * factor for one in graph.durations]
+    if not 0.0 < sum(times) < 1e9:
+        raise InputError(
+            "--scale", scale, f"what makes a sum of times above 0 s and below 1e9 s, not {sum(times):g} s"
+        )
+    return Program(name, replace(graph, durations=times, unit="s"))

@@ -1,0 +1,74 @@
+"""How the answers for the graph of a program read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from taskgrain.answers.advise import Answer
+from taskgrain.answers.program import Program
+from taskgrain.words import quantity
+
+_MOST_FUSED = 1024
+_WORTH = 0.9
+"""The part of the time that a change leaves, if it is worth a sentence."""
+
+
+def allowed(program: Program, cores: int) -> Iterator[str]:
+    """Tells what the graph is, and what it allows whatever the system."""
+    ranked, bound, least = program.ranked, program.bound, program.least(cores)
+    short, half, long = (quantity.seconds(ranked[k], 2) for k in (0, len(ranked) // 2, -1))
+    work, path = quantity.seconds(program.total), quantity.seconds(bound.critical_path)
+    most = quantity.mean(program.most_cores)
+    yield (
+        f"It has {quantity.counted(len(ranked), 'task')} of {short} to {long}, half of them at most {half}, "
+        f"together {work}."
+    )
+    held = f": that is its critical path, which keeps {most} of them busy."
+    beyond = f". More than {most} cores gain nothing: the critical path takes {path}."
+    yield (
+        f"No runtime is quicker than {quantity.seconds(least)} on {quantity.counted(cores, 'core')}"
+        f"{held if least <= bound.critical_path else beyond}"
+    )
+    if passed := program.steps.passed_on:
+        part = quantity.percent(passed / program.steps.points)
+        yield (
+            f"The measured graph has {quantity.counted(passed, 'point')} more, {part} of all, which pass "
+            "outputs on and cost as much as a task; a runtime that needs none may be quicker."
+        )
+
+
+def reached(program: Program, answers: Sequence[Answer]) -> Iterator[str]:
+    """Tells what the best and the worst of the systems that one can choose cost, and what longer tasks would
+    gain."""
+    known = sorted((one for one in answers if one.known), key=lambda one: -one.speed)
+    for one in known[:1] + known[1:][-1:]:
+        cost = program.cost(one.efficiency, one.occupied)
+        assert cost.overhead is not None and cost.shorter is not None
+        said = f"With {one.name} it takes {quantity.interval(cost.time)}"
+        if not cost.overhead:
+            yield f"{said}, as little as the graph allows."
+            continue
+        overhead, shorter = quantity.seconds(cost.overhead, 2), quantity.percent(cost.shorter)
+        yield (
+            f"{said}: {quantity.about_percent(cost.lost)} of that is lost. A task costs {overhead} beside "
+            f"its work, and {shorter} of the tasks take less than that."
+        )
+    if known:
+        yield from _longer(program, known[0])
+
+
+def _longer(program: Program, best: Answer) -> Iterator[str]:
+    """The fewest tasks in one that leave little to gain."""
+    cost = program.cost(best.efficiency, best.occupied)
+    now, overhead = cost.time.number, cost.overhead or 0.0
+    least = program.least(best.occupied)
+    if least > _WORTH * now:
+        return
+    tasks = 2
+    while tasks < _MOST_FUSED and program.fused(overhead, tasks, best.occupied) * _WORTH > least:
+        tasks *= 2
+    then = quantity.seconds(program.fused(overhead, tasks, best.occupied), 2)
+    yield (
+        f"If {tasks} tasks that follow each other were one, it would take about {then} with {best.name}, as "
+        "long as no chain of tasks becomes longer by that."
+    )

@@ -1,0 +1,80 @@
+"""The graph of a program: its times, and what efficiencies of it mean."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from program_graphs import Graph, graphs, made_of
+
+from taskgrain.answers.program import Program, of_graph
+from taskgrain.answers.program_words import allowed
+from taskgrain.estimate.advice import Efficiency
+from taskgrain.graphs.task_graph import made
+from taskgrain.words.errors import InputError
+from taskgrain.words.interval import Interval
+
+
+def program(graph: Graph) -> Program:
+    return of_graph("test", made_of(graph), 1e-6, 1.0)
+
+
+@given(graphs(), st.integers(1, 4), st.floats(0.01, 1.0), st.floats(1.0, 1.5))
+def test_no_time_is_less_than_the_least_and_time_lost_is_what_is_above(
+    graph: Graph, cores: int, value: float, apart: float
+) -> None:
+    found = program(graph)
+    cost = found.cost(Efficiency("measured", Interval(value, value / apart, value * apart)), cores)
+    least = found.least(cores)
+    assert cost.time.low is not None and cost.time.high is not None and cost.overhead is not None
+    assert least <= cost.time.low <= cost.time.number <= cost.time.high
+    assert cost.lost.number == pytest.approx(1.0 - least / cost.time.number)
+    assert cost.overhead * found.steps.points / cores == pytest.approx(cost.time.number - least)
+    assert cost.shorter == sum(one < cost.overhead for one in found.graph.durations) / len(graph.before)
+    assert found.fused(0.0, 1, cores) == least <= found.fused(cost.overhead, 8, cores)
+
+
+def test_what_is_not_known_stays_so() -> None:
+    found = of_graph("test", made("test", {"a": 1.0, "b": 3.0}, [("b", "a")], unit="s"), None, 1.0)
+    cost = found.cost(Efficiency("above", Interval(low=0.25)), 2)
+    assert (cost.time, cost.lost, cost.overhead) == (Interval(None, 4.0, 8.0), Interval(None, 0.0, 0.5), None)
+    nothing = found.cost(Efficiency("unknown"), 2)
+    assert (nothing.time, nothing.shorter) == (Interval(), None)
+
+
+def test_times_are_scaled() -> None:
+    graph = made("test", {"a": 1.0, "b": 3.0}, [], unit="s")
+    assert of_graph("test", graph, None, 0.1).total == pytest.approx(0.4)
+    untimed = made("test", {"a": None, "b": None}, [])
+    assert of_graph("test", untimed, 2e-6, 10.0).ranked == pytest.approx([2e-5, 2e-5])
+
+
+@pytest.mark.parametrize(
+    ("times", "unit", "given_unit", "scale", "message"),
+    [
+        ({"a": 1.0}, "", None, 1.0, "does not say its unit"),
+        ({"a": None}, "", None, 1.0, "has no times"),
+        ({"a": 1.0}, "s", 1e-6, 1.0, "in seconds"),
+        ({"a": 0.0}, "s", None, 1.0, "a sum of times above 0 s"),
+        ({"a": 1e300}, "s", None, 1.0, "below 1e9 s"),
+    ],
+)
+def test_units_that_are_needed_or_not(
+    times: dict[str, float | None], unit: str, given_unit: float | None, scale: float, message: str
+) -> None:
+    with pytest.raises(InputError, match=re.escape(message)):
+        of_graph("test", made("test", times, [], unit=unit), given_unit, scale)
+
+
+def test_the_bound_is_told_before_any_system() -> None:
+    chain = program(Graph(((), (0,), (1,), (0,)), (4, 4, 4, 2)))
+    first, second = allowed(chain, 4)
+    assert "4 tasks of 2.0 µs to 4.0 µs, half of them at most 4.0 µs, together 14.0 µs" in first
+    assert second.endswith("12.0 µs on 4 cores: that is its critical path, which keeps 1.17 of them busy.")
+    assert [*allowed(chain, 1)][1].endswith(
+        "14.0 µs on 1 core. More than 1.17 cores gain nothing: the critical path takes 12.0 µs."
+    )
+    passing = program(Graph(((), (0,), (1, 0)), (4, 4, 4)))
+    assert "has 1 point more, 25 % of all" in [*allowed(passing, 2)][2]
