@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from taskgrain.graphs.task_graph import TaskGraph, amount, made
@@ -15,6 +14,14 @@ _TOKEN = re.compile(
     r"""|(?P<markup><)""",
     re.DOTALL | re.MULTILINE,
 )
+_VALUE = r"""(?:[^\W\d]\w*|-?(?:\.\d+|\d+(?:\.\d*)?)(?:[eE][+-]?\d+)?(?!\w)|"[^"\\]*")"""
+_PLAIN_NAME = r'(?!(?i:node|edge|graph|subgraph|digraph|strict)\b)([^\W\d]\w*|\d+(?!\w)|"[^"\\]*")'
+_PLAIN = re.compile(
+    rf"""\s*{_PLAIN_NAME}(?:\s*->\s*{_PLAIN_NAME})?\s*"""
+    rf"""(?:\[((?:\s*[^\W\d]\w*\s*=\s*{_VALUE}\s*[,;]?)*)\s*\])?\s*(?:;|(?=\n\s*[\w"}}]))"""
+)
+"""Most statements of large files, each read at once: `a -> b;` and `a [duration=3];`."""
+_ATTRIBUTE = re.compile(rf"([^\W\d]\w*)\s*=\s*({_VALUE})")
 _TIMES = ("duration", "runtime", "time", "weight", "size")
 """Attributes of a node that writers of task graphs keep its time in, the first that it has."""
 _END = ("sign", "the end of the file")
@@ -24,7 +31,7 @@ Nodes = dict[str, None]
 def read_dot(text: str) -> TaskGraph:
     """A directed graph. An edge a -> b says that b depends on a. Times are numbers in `duration`, `runtime`,
     `time`, `weight` or `size` of the nodes, whose unit no attribute says. Raises `InputError`."""
-    reader = _Reader(text, list(_tokens(text)))
+    reader = _Reader(text)
     reader.graph()
     return made("DOT", {name: _time(name, one) for name, one in reader.nodes.items()}, reader.before)
 
@@ -33,9 +40,8 @@ def _time(name: str, attributes: dict[str, str]) -> float | None:
     return next((amount(attributes[key], f"time of {name}") for key in _TIMES if key in attributes), None)
 
 
-def _tokens(text: str) -> Iterator[tuple[str, str, int]]:
-    """Kind (`sign`, `word`, `quoted`), text and place of each."""
-    at = 0
+def _token(text: str, at: int) -> tuple[str, str, int, int]:
+    """Kind (`sign`, `word`, `quoted`), text, place and end of the next token."""
     while at < len(text):
         match = _TOKEN.match(text, at)
         if match is None:
@@ -48,12 +54,13 @@ def _tokens(text: str) -> Iterator[tuple[str, str, int]]:
                 end += 1
             if depth:
                 raise _wrong(text, at, "a > for each <")
-            yield "quoted", text[at:end], at
-        elif kind == "quoted":
-            yield "quoted", match[0][1:-1].replace('\\"', '"').replace("\\\n", ""), at
-        elif kind in ("sign", "word"):
-            yield kind, match[0], at
+            return "quoted", text[at:end], at, end
+        if kind == "quoted":
+            return "quoted", match[0][1:-1].replace('\\"', '"').replace("\\\n", ""), at, end
+        if kind in ("sign", "word"):
+            return kind, match[0], at, end
         at = end
+    return *_END, at, at
 
 
 def _wrong(text: str, at: int, allowed: str) -> InputError:
@@ -66,8 +73,10 @@ class _Reader:
     """The statements of a graph, in the order of the file."""
 
     text: str
-    tokens: list[tuple[str, str, int]]
-    at: int = 0
+    read: int = 0
+    """The place after the tokens that were taken, and those ahead of them."""
+    ahead: list[tuple[str, str, int]] = field(default_factory=list)
+    """Tokens that were looked at."""
     nodes: dict[str, dict[str, str]] = field(default_factory=dict)
     """The attributes of each."""
     defaults: dict[str, str] = field(default_factory=dict)
@@ -81,20 +90,22 @@ class _Reader:
             raise InputError("graph", " ".join(words), "digraph: dependences have a direction")
         self._expect("{")
         self._statements()
-        if self.at < len(self.tokens):
+        if self._next() != _END:
             raise self._error("nothing after the graph")
 
     def _next(self, further: int = 0) -> tuple[str, str]:
-        at = self.at + further
-        return self.tokens[at][:2] if at < len(self.tokens) else _END
+        while len(self.ahead) <= further:
+            kind, text, at, self.read = _token(self.text, self.read)
+            self.ahead.append((kind, text, at))
+        return self.ahead[further][:2]
 
     def _error(self, allowed: str) -> InputError:
-        at = self.tokens[self.at][2] if self.at < len(self.tokens) else len(self.text)
-        return _wrong(self.text, at, allowed)
+        self._next()
+        return _wrong(self.text, self.ahead[0][2], allowed)
 
     def _take(self) -> str:
         text = self._next()[1]
-        self.at += 1
+        del self.ahead[0]
         return text
 
     def _name(self, allowed: str) -> str:
@@ -110,7 +121,7 @@ class _Reader:
         """Takes the sign if it is the next."""
         if self._next() != ("sign", sign):
             return False
-        self.at += 1
+        del self.ahead[0]
         return True
 
     def _word(self) -> str:
@@ -126,7 +137,15 @@ class _Reader:
         """Reads until the closing brace. Returns the nodes that the statements name."""
         named: Nodes = {}
         outer, self.defaults = self.defaults, dict(self.defaults)
-        while not self._is("}"):
+        while True:
+            if self.ahead:  # is read again
+                self.read = self.ahead[0][2]
+                self.ahead.clear()
+            if plain := _PLAIN.match(self.text, self.read):
+                self._plain(plain, named)
+                continue
+            if self._is("}"):
+                break
             if self._is(";") or self._is(","):
                 continue
             if self._next() == _END:
@@ -135,6 +154,20 @@ class _Reader:
         self.defaults = outer
         return named
 
+    def _plain(self, found: re.Match[str], named: Nodes) -> None:
+        """Takes a statement that is read at once."""
+        self.read = found.end()
+        ends = [one.strip('"').replace("\\\n", "") for one in found.group(1, 2) if one]
+        for name in ends:
+            if name not in self.nodes:
+                self.nodes[name] = dict(self.defaults)
+            named[name] = None
+        if len(ends) > 1:
+            self.before.append((ends[1], ends[0]))
+        elif found[3]:
+            pairs = _ATTRIBUTE.findall(found[3])
+            self.nodes[ends[0]].update((key.lower(), value.strip('"')) for key, value in pairs)
+
     def _statement(self) -> Nodes:
         if self._word() in ("graph", "node", "edge") and self._next(1) == ("sign", "["):
             of_nodes = self._take().lower() == "node"
@@ -142,7 +175,7 @@ class _Reader:
             self.defaults |= attributes if of_nodes else {}
             return {}
         if self._next()[0] != "sign" and self._next(1) == ("sign", "="):
-            self.at += 2
+            del self.ahead[:2]
             self._name("a value")
             return {}
         ends = self._ends()

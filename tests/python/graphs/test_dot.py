@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from taskgrain.graphs.dot import read_dot
+from taskgrain.words.errors import InputError
 
 
 @pytest.mark.parametrize(
@@ -52,3 +57,35 @@ def test_defaults_hold_for_the_nodes_that_appear_after_them_in_their_scope() -> 
 def test_words_of_the_language_are_names_in_quotes() -> None:
     graph = read_dot('digraph { "node" [time=9]; "subgraph" -> "edge" }')
     assert (graph.names, graph.durations) == (("node", "subgraph", "edge"), [9.0, 0.0, 0.0])
+
+
+NAMES = st.sampled_from(
+    ["a", "b", "_c", '"a"', '"d e"', '"node"', '"Edge"', "7", '"7"', "nodes", '""', '"x->y;"']
+)
+TAIL = st.sampled_from(
+    ["", " [weight=3]", ' [label="t [1]"]', " [a=b, duration=.5]", "[time=2;\n size=1e-1 ]", " []"]
+)
+END = st.sampled_from([";", "\n", " ;\n", "; "])
+PLAIN = st.builds(
+    lambda names, tail, end: " -> ".join(names) + tail + end,
+    st.lists(NAMES, min_size=1, max_size=3),
+    TAIL,
+    END,
+)
+OTHER = st.sampled_from(
+    ["node [weight=4];", "subgraph s {a; b} -> c;", "{b -> c}", "edge [x=1]\n", "x=y;", "// a\n"]
+)
+
+
+@given(st.lists(PLAIN | OTHER, max_size=8))
+def test_statements_that_are_read_at_once_mean_what_their_tokens_do(statements: list[str]) -> None:
+    at_once = "digraph {" + "".join(statements) + "}"
+    by_tokens = re.sub(r'("[^"]*"|//.*)|(->|\[|;|\n|=)', lambda one: one[1] or f"/**/{one[2]}/**/", at_once)
+
+    def found(text: str) -> object:
+        try:
+            return read_dot(text)
+        except InputError as error:
+            return error.field.partition(" ")[0], error.allowed
+
+    assert found(at_once) == found(by_tokens)
