@@ -100,7 +100,7 @@ def as_dict(question: Question, answers: Sequence[Answer], titles: Mapping[str, 
     return {
         "schema": 1,
         "question": asked | {"fields": question.workload.fields(), "levels": list(LEVELS)},
-        "graph": program and _graph(program, question.cores),
+        **({"graph": _graph(program, question.cores)} if program else {}),
         "best": chosen.best.system if chosen and chosen.best.known else None,
         "answers": [
             _answer(one, titles, chosen.saved.get(one.system) if chosen else None)

@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 _TASKS_PER_CORE = "8"
 """Where nothing is said: with one, no task has a neighbour on its own core, and few have two."""
 _BUDGET = "90s"
+_FEW_RUNS = 20.0
+"""Runs of a graph that a budget must have room for."""
 _BESIDE_A_FILE = ("cores", "output_bytes", "kernel", "scratch_bytes", "samples", "validate", "isa")
 """The options of a graph that the file of a program does not set."""
 
@@ -152,6 +154,7 @@ def advise(
     from taskgrain.cli.advice_table import as_dict, show
     from taskgrain.cli.printer import print_json, printer
     from taskgrain.results import curves
+    from taskgrain.words import quantity
 
     # Folders may be of larger machines.
     graph = GraphOptions(with_defaults(graph.given), simulated=not measure)
@@ -196,6 +199,11 @@ def advise(
         interrupted = more.interrupted
     elif not any(one.curve for one in answers.values()):
         notes += advice.others(found, question)
+    if program and measure and program.least(question.cores) > seconds / _FEW_RUNS:
+        least = quantity.seconds(program.least(question.cores), 2)
+        notes.append(
+            f"a run takes {least} or more: give a longer --budget, or ask for shorter tasks by --scale"
+        )
     titles = {name: one.title for name, one in known.items()}
     ordered, left_out = together([*answers.values()])
     notes += left_out

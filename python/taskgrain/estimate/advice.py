@@ -27,8 +27,8 @@ Efficiencies = Mapping[float, Interval]
 work of such a task alone, in seconds."""
 _LEAST_WIDTH = 1e-3
 """The least width of the logarithm of an interval that counts: some are of few numbers that are alike."""
-_NEAR = 1.15
-"""Within this factor of a task time, a point was measured at that time."""
+_NEAR, _NEAR_ALONE = 1.15, 1.5
+"""Within this factor of a task time, a point was measured at that time; the second if there is one alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,8 @@ def efficiency_at(curve: Efficiencies, work: float) -> Efficiency:
     """The efficiency of tasks whose work takes so many seconds alone."""
     if not curve:
         return Efficiency("unknown")
-    near = [one for one in curve if max(one / work, work / one) <= _NEAR]
+    most = _NEAR if len(curve) > 1 else _NEAR_ALONE
+    near = [one for one in curve if max(one / work, work / one) <= most]
     if near:  # it was measured itself: other sizes, which may have one run each, make it no surer
         at = min(near, key=lambda one: (not curve[one].known, abs(math.log(one / work))))
         found = Efficiency("measured", _moved(curve[at], work / at), (at,))
