@@ -259,7 +259,7 @@ def graph(
             "--from",
             metavar="FILE",
             help="Show what the graph of a program allows: a file of WfCommons, DOT, the Standard Task Graph "
-            "Set, or StarPU's tasks.rec. --output writes it for --dag.",
+            "Set, StarPU's tasks.rec, or Chakra's JSON. --output writes it for --dag.",
         ),
     ] = None,
 ) -> None:

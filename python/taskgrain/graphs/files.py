@@ -7,11 +7,12 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+from taskgrain.graphs import chakra
 from taskgrain.graphs.dot import read_dot
 from taskgrain.graphs.task_graph import TaskGraph, amount, made
 from taskgrain.words.errors import InputError
 
-FORMATS = ("WfCommons", "DOT", "Standard Task Graph", "StarPU tasks.rec")
+FORMATS = ("WfCommons", "DOT", "Standard Task Graph", "StarPU tasks.rec", chakra.FORMAT)
 _MOST_BYTES = 1 << 30
 
 
@@ -42,6 +43,8 @@ def read(path: Path, option: str = "--from") -> TaskGraph:
 def _reader(text: str) -> Callable[[str], TaskGraph]:
     begin = _COMMENTS.match(text)
     rest = text[begin.end() if begin else 0 :][:200]
+    if chakra.BEGIN.match(rest):
+        return chakra.read_chakra
     if rest.startswith("{"):
         return _wfcommons
     if re.match(r"(strict\s+)?(di)?graph\b", rest, re.IGNORECASE):

@@ -1,0 +1,54 @@
+"""Traces of training steps."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from program_graphs import Graph, graphs, made_of
+
+from taskgrain.graphs.files import read
+from taskgrain.words.errors import InputError
+
+
+def chakra(graph: Graph, metadata: str) -> str:
+    """As protobuf writes JSON: 64-bit numbers are texts, and what is 0 or empty is left out."""
+    nodes = [
+        {"id": str(n), "name": f"op{n}", "type": "COMP_NODE", "durationMicros": str(graph.durations[n])}
+        | {"ctrlDeps": [str(one) for one in before[::2]], "dataDeps": [str(one) for one in before[1::2]]}
+        for n, before in enumerate(graph.before)
+    ]
+    short = [{key: value for key, value in one.items() if value not in ("0", [])} for one in nodes]
+    return metadata + "\n".join(json.dumps(one, indent=2) for one in short)
+
+
+@given(graphs())
+def test_a_trace_is_the_graph(tmp_path_factory: pytest.TempPathFactory, graph: Graph) -> None:
+    file = tmp_path_factory.mktemp("chakra") / "trace.json"
+    for metadata in ("{}", '{\n "version": "0.0.4",\n "attr": [{"name": "schema"}]\n}'):
+        file.write_text(chakra(graph, metadata))
+        found, same = read(file), made_of(graph)
+        assert (found.kind, found.unit) == ("Chakra", "s")
+        assert [*map(sorted, found.before)] == [*map(sorted, same.before)]
+        assert found.durations == pytest.approx([one / 1e6 for one in same.durations])
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{} {"id": "1"} {"id": "1"}', "id: 1 is not"),
+        ('{} {"id": "1", "dataDeps": ["2"]}', "graph: 2 is not"),
+        ('{} {"id": "1", "dataDeps": "2"}', "dataDeps"),
+        ('{} {"id": "1", "durationMicros": "-1"}', "time of 1"),
+        ('{} {"id": "1"} [', "JSON"),
+        ('{} {"id": "1"} 7', "which are objects"),
+        ("{} {}", "a file with a task"),
+        ('{} {"id": "1", "ctrlDeps": ["1"]}', "cycles"),
+    ],
+)
+def test_what_is_wrong_with_a_trace(tmp_path: Path, text: str, message: str) -> None:
+    (tmp_path / "trace.json").write_text(text)
+    with pytest.raises(InputError, match=message):
+        read(tmp_path / "trace.json")
