@@ -111,4 +111,13 @@ MOST_TASKS_WITH_FAULT: int
 def cores() -> list[int]: ...
 def pin_this_thread(processor: int) -> None: ...
 def binding_of_this_thread() -> list[int]: ...
+def descendants(roots: Sequence[int], listed: bool = True) -> list[int]:
+    """All processes below the `roots`, nearest first. The kernel lists the children of each thread; where it
+    does not, or without `listed`, the table of all processes tells, which takes longer."""
+
+def shared_memory(pids: Sequence[int], since: float) -> list[bytes]:
+    """Files of /dev/shm that are younger than `since`, as `time.time` counts, and that these processes share.
+    MPI, Python and OpenMP remove theirs at the end, but not if they are killed, and Ray leaves its
+    semaphores."""
+
 def build_facts_json() -> str: ...

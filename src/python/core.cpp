@@ -17,6 +17,7 @@
 #include "../core/request.hpp"
 #include "../driver/protocol.hpp"
 #include "../driver/waiting.hpp"
+#include "../supervisor/processes.hpp"
 #include "taskgrain/binding.hpp"
 #include "taskgrain/bound.hpp"
 #include "taskgrain/error.hpp"
@@ -424,5 +425,14 @@ NB_MODULE(_core, m) {
   m.def("cores", &cores);
   m.def("pin_this_thread", &pin_this_thread, nb::arg("processor"));
   m.def("binding_of_this_thread", &binding_of_this_thread);
+  m.def("descendants", &descendants, nb::arg("roots"), nb::arg("listed") = true);
+  m.def(
+      "shared_memory",
+      [](const std::vector<pid_t>& pids, double since) {
+        nb::list found;
+        for (const std::string& path : shared_memory(pids, since)) found.append(nb::bytes(path.data(), path.size()));
+        return found;
+      },
+      nb::arg("pids"), nb::arg("since"));
   m.def("build_facts_json", [] { return build_facts().dump(); });
 }

@@ -22,6 +22,7 @@ class CopiedPackage:
         kept = shutil.ignore_patterns("__pycache__", "systems", "bin", "jvm", "*.so")
         shutil.copytree(source, self.folder, ignore=kept)
         shutil.copy(_core.__file__, self.folder)
+        (self.folder / "bin").symlink_to(Path(_core.__file__).parent / "bin")
 
     def edit(self, file: str, before: str, after: str) -> None:
         """Replaces the only place where `before` stands in a file."""

@@ -14,9 +14,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from taskgrain._core import descendants
 from taskgrain.drive import catalogue as system
 from taskgrain.drive.system import System
-from taskgrain.machine.processes import descendants
 
 PREFIX = b"@taskgrain "
 CORES = tuple(sorted(os.sched_getaffinity(0))[:2])
@@ -120,7 +120,7 @@ class DriverProcess:
     def ranks(self) -> list[int]:
         """The processes of MPI that run the driver itself."""
         found = []
-        for pid in descendants(self._process.pid):
+        for pid in descendants([self._process.pid]):
             with contextlib.suppress(OSError):
                 if Path(f"/proc/{pid}/exe").resolve().name.startswith("driver"):
                     found.append(pid)

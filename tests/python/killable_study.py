@@ -17,7 +17,8 @@ from typing import Any, Self
 import psutil
 from waiting import wait_until
 
-from taskgrain.machine.processes import descendants, runs
+from taskgrain._core import descendants
+from taskgrain.machine.processes import SUPERVISOR, runs
 from taskgrain.results import reader
 
 DRIVERS = Path(__file__).parent / "drivers"
@@ -94,9 +95,9 @@ def wait_for_none(pids: Sequence[int]) -> None:
 def drivers_below(harness: int) -> list[int]:
     """The processes of the drivers, without their supervisors."""
     found = []
-    for pid in descendants(harness):
+    for pid in descendants([harness]):
         with contextlib.suppress(psutil.Error):
-            if "supervisor.py" not in " ".join(psutil.Process(pid).cmdline()):
+            if psutil.Process(pid).name() != SUPERVISOR.name[:15]:
                 found.append(pid)
     return found
 
@@ -142,7 +143,7 @@ class Forker:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        for pid in [*descendants(self._process.pid), self._process.pid]:
+        for pid in [*descendants([self._process.pid]), self._process.pid]:
             with contextlib.suppress(OSError):
                 os.kill(pid, signal.SIGKILL)
         self._process.communicate()

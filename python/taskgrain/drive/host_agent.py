@@ -20,7 +20,7 @@ import time
 from dataclasses import asdict
 from typing import Any
 
-from taskgrain.drive import supervisor
+from taskgrain import _core
 from taskgrain.drive.answers import PROTOCOL
 from taskgrain.drive.output import PREFIX
 from taskgrain.drive.process_tree import MARK
@@ -79,7 +79,7 @@ class Agent:
             case "stop":
                 self._found.pop(mark, None)  # those of some runtimes start others
                 self._signal(mark, signal.SIGSTOP)
-                found = supervisor.shared_memory(self._ranks(mark), self._begun)
+                found = _core.shared_memory(self._ranks(mark), self._begun)
                 self._shared.setdefault(mark, set()).update(found)
             case "kill":
                 self._kill(mark)
@@ -114,7 +114,7 @@ class Agent:
             with contextlib.suppress(OSError), open(f"/proc/{name}/environ", "rb") as file:
                 if wanted in file.read().split(b"\0") and int(name) != own:
                     found.append(int(name))
-        found += set(supervisor.descendants(*found)) - {*found}
+        found += set(_core.descendants(found)) - {*found}
         return found
 
     def _signal(self, mark: str, number: signal.Signals) -> None:
@@ -127,7 +127,7 @@ class Agent:
         end = time.monotonic() + _KILLED_SECONDS
         self._found.pop(mark, None)
         left = self._shared.pop(mark, set())
-        left |= set(supervisor.shared_memory(self._ranks(mark), self._begun))
+        left |= set(_core.shared_memory(self._ranks(mark), self._begun))
         while (pids := self._ranks(mark)) and time.monotonic() < end:
             self._signal(mark, signal.SIGKILL)
             time.sleep(0.002)

@@ -6,17 +6,18 @@ import contextlib
 import errno
 import os
 import secrets
+import select
 import shutil
 import signal
+import socket
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from typing import IO
 
-from taskgrain.drive import supervisor
-from taskgrain.machine.processes import cpu_seconds, descendants, runs
+from taskgrain import _core
+from taskgrain.machine.processes import SUPERVISOR, cpu_seconds, runs
 from taskgrain.words.errors import InputError
 
 MARK = "TASKGRAIN_TREE"
@@ -34,14 +35,17 @@ def _signal(pids: Sequence[int], number: signal.Signals) -> None:
 class Tree:
     """The processes of one command, under a supervisor that kills them when the harness wishes or dies."""
 
-    def __init__(self, process: subprocess.Popen[bytes], lifeline: int, mark: str, scratch: str) -> None:
+    def __init__(
+        self, process: subprocess.Popen[bytes], lifeline: socket.socket, mark: str, scratch: str
+    ) -> None:
         self.process = process
         self.scratch = scratch
         """The folder that is TMPDIR for the command."""
         self.mark = mark
         """The value of `MARK` in the environment of its processes, on other hosts too."""
         self._mark = f"{MARK}={mark}".encode()
-        self._lifeline: int | None = lifeline
+        self._lifeline = lifeline
+        """The supervisor ends when this end closes, and the other end closes when it has ended."""
         self._stopped: list[int] = []
         self._begun, self._shared = time.time() - 1.0, list[bytes]()  # ahead of the kernel's coarse clock
 
@@ -55,7 +59,7 @@ class Tree:
 
     def pids(self) -> list[int]:
         """All living processes of the command, without the supervisor."""
-        return descendants(self.process.pid)
+        return _core.descendants([self.process.pid])
 
     def cpu_seconds(self) -> float:
         """CPU time of the living processes."""
@@ -78,20 +82,18 @@ class Tree:
 
     def wait(self, timeout: float) -> int | None:
         """The exit code, or None if it still runs after `timeout` seconds."""
-        try:
-            return self.process.wait(timeout)
-        except subprocess.TimeoutExpired:
-            return None
+        if self.process.poll() is None and select.select([self._lifeline], [], [], timeout)[0]:
+            self.process.wait()
+        return self.process.returncode
 
     def note_shared_memory(self) -> None:
         """Has `kill` remove what the processes share in /dev/shm now, also if they end by themselves."""
-        self._shared = supervisor.shared_memory(self.pids(), self._begun)
+        self._shared = _core.shared_memory(self.pids(), self._begun)
 
     def kill(self, timeout: float = 10.0) -> int | None:
         """Kills every process, and returns when they are gone."""
-        if self._lifeline is not None:
-            os.close(self._lifeline)
-            self._lifeline = None
+        if self.process.poll() is None:
+            self._lifeline.shutdown(socket.SHUT_WR)
         code = self.wait(timeout)
         if code is None:  # the supervisor itself is stuck or stopped
             for pid in [*self.pids(), self.process.pid]:
@@ -104,6 +106,8 @@ class Tree:
         for path in self._shared:
             with contextlib.suppress(OSError):
                 os.unlink(path)
+        if code is not None:
+            self._lifeline.close()
         return code
 
     def _kill_orphans(self) -> None:
@@ -146,26 +150,26 @@ def spawn(command: Sequence[str], env: Mapping[str, str], cores: Sequence[int] =
     folder, too, where that of `env` cannot be written. A command that cannot be started ends with code 127
     and a line on its standard error.
     """
-    lifeline_end, lifeline = os.pipe()
+    lifeline, lifeline_end = socket.socketpair()
     mark = secrets.token_hex(8)
     scratch = ""
     try:
         scratch = _scratch(env.get("TMPDIR", ""))
-        words = [str(lifeline_end), scratch, ",".join(map(str, cores)), *command]
+        words = [str(lifeline_end.fileno()), scratch, ",".join(map(str, cores)), *command]
         process = subprocess.Popen(
-            [sys.executable, "-I", "-S", supervisor.__file__, *words],
+            [SUPERVISOR, *words],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             env={**env, MARK: mark, "TMPDIR": scratch, "HOME": _home(env.get("HOME", ""), scratch)},
             bufsize=0,
             start_new_session=True,
-            pass_fds=(lifeline_end,),
+            pass_fds=(lifeline_end.fileno(),),
         )
     except BaseException:
-        os.close(lifeline)
+        lifeline.close()
         shutil.rmtree(scratch, ignore_errors=True)
         raise
     finally:
-        os.close(lifeline_end)
+        lifeline_end.close()
     return Tree(process, lifeline, mark, scratch)

@@ -25,7 +25,6 @@ from taskgrain.machine.busy import BUSY_SHARE, BusyWatch
 from taskgrain.machine.cgroups import cpu_limit
 from taskgrain.machine.commit import commit
 from taskgrain.machine.kernel_files import read_text
-from taskgrain.machine.processes import descendants
 from taskgrain.machine.restrictions import restrictions
 from taskgrain.machine.topology import caches, choose_cores, frequency, topology
 from taskgrain.machine.topology import notices as topology_notices
@@ -209,7 +208,7 @@ def state(cores: Sequence[int] | None = None, window: float = 0.3, spin: float =
     used = choose_cores(0) if cores is None else tuple(cores)
     watch = BusyWatch(used)
     time.sleep(window)
-    busy = watch.end(descendants(os.getpid())).share
+    busy = watch.end(_core.descendants([os.getpid()])).share
     return State(busy, tuple(noise(core, spin) for core in used))
 
 

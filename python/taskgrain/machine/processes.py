@@ -1,4 +1,7 @@
-"""The processes of this machine: what is below one, and the processor time that one has used."""
+"""The processes of this machine: whether one runs, its threads, and the processor time that it has used.
+
+`taskgrain._core.descendants` has what is below one.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,14 @@ import contextlib
 import os
 import time
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 import psutil
+
+from taskgrain import _core
+
+SUPERVISOR = Path(_core.__file__).parent / "bin" / "taskgrain-supervisor"
+"""The program under which each driver runs."""
 
 
 def cpu_seconds(pid: int) -> float:
@@ -34,46 +43,3 @@ def threads(pids: Iterable[int]) -> Iterator[int]:
     for pid in pids:
         with contextlib.suppress(OSError):
             yield from map(int, os.listdir(f"/proc/{pid}/task"))
-
-
-def _children(pid: int) -> list[int] | None:
-    """The direct children of a process; None where the kernel does not list them."""
-    found: list[int] = []
-    try:
-        threads = os.listdir(f"/proc/{pid}/task")
-    except OSError:
-        return found
-    for thread in threads:
-        try:
-            with open(f"/proc/{pid}/task/{thread}/children", "rb") as file:
-                found += [int(word) for word in file.read().split()]
-        except FileNotFoundError:
-            if os.path.isdir(f"/proc/{pid}/task/{thread}"):
-                return None
-        except OSError:
-            continue
-    return found
-
-
-def descendants(root: int) -> list[int]:
-    """All processes below `root`."""
-    found: list[int] = []
-    front = [root]
-    while front:
-        below: list[int] = []
-        for pid in front:
-            children = _children(pid)
-            if children is None:
-                return _all_below(root)
-            below += children
-        found += below
-        front = below
-    return found
-
-
-def _all_below(root: int) -> list[int]:
-    """The same from the table of all processes, which takes longer."""
-    try:
-        return [one.pid for one in psutil.Process(root).children(recursive=True)]
-    except psutil.NoSuchProcess:
-        return []

@@ -12,13 +12,11 @@ import socket
 import subprocess
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from taskgrain import _core
+from taskgrain.machine.processes import SUPERVISOR
 
-_SUPERVISOR = Path(__file__).parents[1] / "drive" / "supervisor.py"
-"""A program."""
 _NODES = "TASKGRAIN_NODES"
 """Environment variable of a driver on several nodes: how to start a command on each of the others, and the
 names and the processors of all."""
@@ -71,8 +69,7 @@ def _begin(driver: str, *command: str) -> None:
     for end in pipe:
         os.set_inheritable(end, True)
     words = [word.replace("{address}", _address_towards(driver)) for word in command]
-    supervised = [str(_SUPERVISOR), str(pipe[0]), folder, os.environ["TASKGRAIN_CORES"], *words]
-    os.execv(sys.executable, [sys.executable, "-I", "-S", *supervised])
+    os.execv(SUPERVISOR, [str(SUPERVISOR), str(pipe[0]), folder, os.environ["TASKGRAIN_CORES"], *words])
 
 
 if __name__ == "__main__":

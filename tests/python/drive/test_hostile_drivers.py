@@ -12,11 +12,11 @@ import pytest
 from driver_process import CORES
 from killable_study import DRIVERS, FAKE, finish, lines, program, size, write_system
 
+from taskgrain._core import descendants
 from taskgrain.drive.answers import DriverError
 from taskgrain.drive.launch.launch import Launch
 from taskgrain.drive.session import Session
 from taskgrain.machine import memory
-from taskgrain.machine.processes import descendants
 
 HOSTILE = str(DRIVERS / "hostile.py")
 pytestmark = pytest.mark.usefixtures("no_own_systems")
@@ -68,9 +68,9 @@ def test_every_failure_is_contained(
     good_runs: int,
 ) -> None:
     monkeypatch.setenv("TASKGRAIN_MEMORY", "400M")
-    before = set(descendants(psutil.Process().pid))
+    before = set(descendants([psutil.Process().pid]))
     found = finish(study_of(tmp_path, modes, good_runs), 1)
-    assert set(descendants(psutil.Process().pid)) <= before
+    assert set(descendants([psutil.Process().pid])) <= before
 
     failures = {line["cell"].split("/")[0]: line for line in lines(tmp_path / "out", "failure")}
     assert failures.keys() == modes.keys()

@@ -17,11 +17,12 @@ import psutil
 import pytest
 from waiting import HANG, wait_until
 
+from taskgrain._core import descendants
 from taskgrain.drive.answers import DriverError, OutOfTime
 from taskgrain.drive.catalogue import package_folder
 from taskgrain.drive.launch.launch import Launch
 from taskgrain.drive.session import Session
-from taskgrain.machine.processes import cpu_seconds, descendants, runs
+from taskgrain.machine.processes import cpu_seconds, runs
 from taskgrain.study.workload import REFERENCE
 
 HOSTILE = Path(__file__).parents[1] / "drivers" / "hostile.py"
@@ -45,12 +46,12 @@ def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def sessions(scratch: Path) -> Iterator[list[Session]]:
     """Sessions put here are closed, and must leave no process and no file."""
-    before = set(descendants(os.getpid()))
+    before = set(descendants([os.getpid()]))
     opened: list[Session] = []
     yield opened
     for session in opened:
         session.close()
-    assert set(descendants(os.getpid())) <= before
+    assert set(descendants([os.getpid()])) <= before
     assert not list(scratch.iterdir())
 
 

@@ -14,9 +14,8 @@ import psutil
 import pytest
 from waiting import wait_until
 
-from taskgrain.drive import supervisor
 from taskgrain.drive.process_tree import spawn
-from taskgrain.machine import processes
+from taskgrain.machine.processes import SUPERVISOR
 
 STUBBORN = """
 import os, signal, sys, time
@@ -43,7 +42,7 @@ class Supervised:
         (scratch / "left").touch()
         end, self._lifeline = os.pipe()
         self.process = subprocess.Popen(
-            [sys.executable, "-I", "-S", supervisor.__file__, str(end), str(scratch), cores, *command],
+            [SUPERVISOR, str(end), str(scratch), cores, *command],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -135,25 +134,6 @@ def test_the_kernel_ends_the_command_before_others_when_memory_is_short(
 ) -> None:
     one = start("cat", "/proc/self/oom_score_adj")
     assert one.finish()[1] == b"1000\n"
-
-
-def test_descendants_have_any_name_and_are_those_that_the_harness_sees(tmp_path: Path) -> None:
-    program = tmp_path / "a) S 1 (b"
-    program.symlink_to("/bin/sh")
-    script = "sleep 1000 & sleep 1000 & echo ready; wait"
-    with subprocess.Popen([str(program), "-c", script], stdout=subprocess.PIPE) as one:
-        try:
-            assert one.stdout is not None
-            assert one.stdout.readline() == b"ready\n"
-            below = supervisor.descendants(one.pid)
-            assert sorted(below) == sorted(processes.descendants(one.pid))
-            assert len(below) == 2
-            assert {one.pid, *below} <= set(supervisor.descendants(os.getpid()))
-            assert supervisor.descendants(below[-1]) == []
-        finally:
-            for process in psutil.Process(one.pid).children():
-                process.kill()
-            one.kill()
 
 
 @pytest.mark.skipif(not os.access("/dev/shm", os.W_OK), reason="there is no shared memory")

@@ -12,9 +12,9 @@ import pytest
 from made_cgroups import made_cgroups
 from waiting import wait_until
 
+from taskgrain._core import descendants
 from taskgrain.machine import memory
 from taskgrain.machine.memory import Growth, MemoryWatch
-from taskgrain.machine.processes import descendants
 from taskgrain.words.errors import InputError
 
 
@@ -43,7 +43,7 @@ def test_memory_that_is_shared_counts_once() -> None:
         assert one.stdout is not None
         for _ in range(4):
             assert one.stdout.readline() == b"now\n"
-        pids = [one.pid, *descendants(one.pid)]
+        pids = [one.pid, *descendants([one.pid])]
         assert len(pids) == 4
         assert MemoryWatch(2**27).excess(pids) is None
         assert "where 48 MiB are allowed" in str(MemoryWatch(48 * 2**20).excess(pids))

@@ -8,13 +8,14 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import psutil
 import pytest
 from waiting import wait_until
 
-from taskgrain.machine import processes
-from taskgrain.machine.processes import cpu_seconds, descendants, runs
+from taskgrain._core import descendants
+from taskgrain.machine.processes import cpu_seconds, runs
 
 TREE = """
 import os, sys, time
@@ -53,8 +54,8 @@ def running(program: str) -> Iterator[int]:
 
 def count(root: int, wanted: int) -> list[int]:
     """The descendants as soon as there are so many: a child is there a moment after its fork."""
-    wait_until(lambda: len(descendants(root)) >= wanted)
-    return descendants(root)
+    wait_until(lambda: len(descendants([root])) >= wanted)
+    return descendants([root])
 
 
 def test_descendants_in_sessions_of_their_own_nearest_first() -> None:
@@ -73,21 +74,37 @@ def test_children_of_another_thread_than_the_first() -> None:
         assert psutil.Process(child).name() == "sleep"
 
 
-def test_the_table_of_all_processes_says_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_table_of_all_processes_says_the_same() -> None:
     with running(TREE) as root:
-        listed = count(root, 4)
-        # As on a kernel that does not list children.
-        monkeypatch.setattr(processes, "_children", lambda pid: None)
-        assert sorted(descendants(root)) == sorted(listed)
+        found = count(root, 4)
+        assert sorted(descendants([root], listed=False)) == sorted(found)
+        assert sorted(descendants(found[:2])) == sorted(found[2:])
 
 
-def test_a_process_that_is_gone_has_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("listed", [True, False])
+def test_descendants_have_any_name(tmp_path: Path, listed: bool) -> None:
+    program = tmp_path / "a) S 1 (b"
+    program.symlink_to("/bin/sh")
+    script = "sleep 1000 & sleep 1000 & echo ready; wait"
+    with subprocess.Popen([str(program), "-c", script], stdout=subprocess.PIPE) as one:
+        try:
+            assert one.stdout is not None
+            assert one.stdout.readline() == b"ready\n"
+            below = descendants([one.pid], listed)
+            assert len(below) == 2
+            assert {one.pid, *below} <= set(descendants([os.getpid()], listed))
+            assert descendants(below[-1:], listed) == []
+        finally:
+            for process in psutil.Process(one.pid).children():
+                process.kill()
+            one.kill()
+
+
+def test_a_process_that_is_gone_has_nothing() -> None:
     with subprocess.Popen(["true"]) as gone:
         pass
-    assert descendants(gone.pid) == []
+    assert descendants([gone.pid]) == descendants([gone.pid], listed=False) == []
     assert cpu_seconds(gone.pid) == 0.0
-    monkeypatch.setattr(processes, "_children", lambda pid: None)
-    assert descendants(gone.pid) == []
 
 
 def test_processor_time_of_all_threads_the_ended_ones_too() -> None:

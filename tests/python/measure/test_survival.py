@@ -31,7 +31,8 @@ from killable_study import (
     write_system,
 )
 
-from taskgrain.machine.processes import descendants, runs
+from taskgrain._core import descendants
+from taskgrain.machine.processes import runs
 from taskgrain.results import reader
 
 SUBMISSION, DEEP = pytest.mark.submission, pytest.mark.deep
@@ -63,7 +64,7 @@ class Killer:
             if drivers := drivers_below(self._harness):
                 self._kill([self._dice.choice(drivers)])
             return
-        below = descendants(self._harness)
+        below = descendants([self._harness])
         doomed = [self._harness, *(below if what == "group" else [])]
         self._dice.shuffle(doomed)
         self._kill(doomed)
@@ -188,7 +189,7 @@ def test_nothing_outlives_a_killed_supervisor(tmp_path: Path) -> None:
     words = write_study(tmp_path)
     with subprocess.Popen(program(words), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as harness:
         wait_for_growth(tmp_path / "out" / "runs.jsonl", 5_000)
-        below = descendants(harness.pid)
+        below = descendants([harness.pid])
         for pid in set(below) - set(drivers_below(harness.pid)):
             os.kill(pid, signal.SIGKILL)
         assert harness.wait() == 0
@@ -218,7 +219,7 @@ def stopped(
             wait_for_growth(moment, before + 300 * (lines - 1))
             moment = 0.3
         time.sleep(moment)
-        below = descendants(harness.pid)
+        below = descendants([harness.pid])
         for number in numbers:
             harness.send_signal(number)
             time.sleep(0.02)
