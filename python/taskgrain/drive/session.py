@@ -248,10 +248,10 @@ class Session:
 
     def resume(self) -> None:
         """Undoes `park`; a request does it by itself."""
-        if self._tree is not None and self._parked:
-            self._tree.go_on()
+        if self._tree is not None:
             if self._hosts:
                 self._hosts.go_on(self._tree.mark, self.launch.nodes, len(self.launch.cores))
+            self._tree.go_on()
             self._parked = False
 
     def quit(self) -> None:
@@ -263,7 +263,6 @@ class Session:
         with contextlib.suppress(DriverError, OutOfTime):  # the time of other hosts may be up
             if self._hosts:
                 self.park()  # other hosts, too, note what is shared in memory there
-            self.resume()
             self._send({"op": "quit"}, QUIT_SECONDS, lambda: math.inf)
             self._quit_until = time.monotonic() + QUIT_SECONDS
 
@@ -327,11 +326,8 @@ class Session:
 
         try:
             watch = BusyWatch(self.launch.cores, self.pids()) if self.launch.cores else None
-            self.resume()
-            if self._hosts:
-                self._hosts.go_on(mark, nodes, len(self.launch.cores))
-            begin = time.perf_counter()
             self._send(request, timeout, time_left)
+            begin = time.perf_counter()
             line = self._wait(str(request["op"]), timeout, time_left)
             if line is None:
                 raise DriverError("crash", f"ended during {request['op']}")
@@ -384,9 +380,12 @@ class Session:
         raise DriverError("timeout", f"no answer to {op} within {timeout:g} s")
 
     def _send(self, request: Mapping[str, object], timeout: float, time_left: Callable[[], float]) -> None:
+        """Lets the driver go on, with a request in its pipe: its threads may spin until they have it, and
+        would compete with this one."""
         assert self._tree is not None
         descriptor = self._tree.streams()[0].fileno()
-        rest = memoryview(json.dumps(request, allow_nan=False).encode() + b"\n")
+        rest = self._write(descriptor, json.dumps(request, allow_nan=False).encode() + b"\n", request)
+        self.resume()
         end = time.monotonic() + timeout
         while rest:
             patience = max(0.0, min(end - time.monotonic(), time_left()))
@@ -395,12 +394,16 @@ class Session:
                 raise OutOfTime
             if not writable:
                 raise DriverError("timeout", f"does not read its request {request['op']}")
-            try:
-                rest = rest[os.write(descriptor, rest) :]
-            except BlockingIOError:
-                continue
-            except OSError:
-                raise DriverError("crash", f"ended before {request['op']}") from None
+            rest = self._write(descriptor, rest, request)
+
+    def _write(self, descriptor: int, rest: bytes, request: Mapping[str, object]) -> bytes:
+        """Writes as much as the pipe takes of the `rest` of a request, and returns what is left."""
+        try:
+            return rest[os.write(descriptor, rest) :]
+        except BlockingIOError:
+            return rest
+        except OSError:
+            raise DriverError("crash", f"ended before {request['op']}") from None
 
     def _checked(self, check: Callable[[], T]) -> T:
         try:
