@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from typing import IO
 
 from taskgrain import _core
-from taskgrain.machine.processes import SUPERVISOR, cpu_seconds, runs
+from taskgrain.machine.processes import SUPERVISOR, runs
 from taskgrain.words.errors import InputError
 
 MARK = "TASKGRAIN_TREE"
@@ -60,10 +60,6 @@ class Tree:
     def pids(self) -> list[int]:
         """All living processes of the command, without the supervisor."""
         return _core.descendants([self.process.pid])
-
-    def cpu_seconds(self) -> float:
-        """CPU time of the living processes."""
-        return sum(cpu_seconds(pid) for pid in self.pids())
 
     def stop(self) -> None:
         """Takes every process off the cores (SIGSTOP)."""

@@ -184,13 +184,6 @@ def test_none_that_is_started_meanwhile_escapes(start: Trees) -> None:
     assert not any(map(runs, held))
 
 
-def test_processor_time_is_that_of_all(start: Trees) -> None:
-    tree = start.python("import os, time\nos.fork()\nwhile time.process_time() < 0.1: pass\ntime.sleep(1000)")
-    wait_until(lambda: tree.cpu_seconds() >= 0.2)
-    tree.kill()
-    assert tree.cpu_seconds() == 0.0
-
-
 def test_what_a_killed_supervisor_leaves_is_killed(start: Trees) -> None:
     tree = start.python(DAEMON)
     assert tree.streams()[1].readline() == b"daemon\n"
