@@ -86,32 +86,32 @@ class Taskflow final {
   Taskflow& indegree(detail::Function<int, Key> of)
     requires by_setters
   {
-    return set(handler_->functions.indegree, std::move(of));
+    return set(handler_->tasks.functions.indegree, std::move(of));
   }
   /// Runs the task, which fulfills the tasks that depend on it.
   Taskflow& run(detail::Function<void, Key> of)
     requires by_setters
   {
-    return set(handler_->functions.run, std::move(of));
+    return set(handler_->tasks.functions.run, std::move(of));
   }
   /// The owner of a task, 0 … workers - 1: it counts the fulfilments, and runs the task unless another worker steals
   /// it. By default keys are spread evenly, as if drawn by chance.
   Taskflow& worker(detail::Function<int, Key> of)
     requires by_setters
   {
-    return set(handler_->functions.worker, std::move(of));
+    return set(handler_->tasks.functions.worker, std::move(of));
   }
   /// Among the tasks of a worker that are ready, those of higher priority run first; 0 by default.
   Taskflow& priority(detail::Function<int, Key> of)
     requires by_setters
   {
-    return rank(handler_->functions.priority, std::move(of));
+    return rank(handler_->tasks.functions.priority, std::move(of));
   }
   /// Sets whether a task must not be stolen; by default any may be.
   Taskflow& bound(detail::Function<bool, Key> of)
     requires by_setters
   {
-    return rank(handler_->functions.bound, std::move(of));
+    return rank(handler_->tasks.functions.bound, std::move(of));
   }
 
   /// Fulfills one dependence of a task. From any thread.
@@ -131,7 +131,7 @@ class Taskflow final {
   const Tasks& tasks() const noexcept
     requires(!by_setters)
   {
-    return handler_->functions;
+    return handler_->tasks.functions;
   }
 
   /// While the Hold exists, a thread outside may still fulfill tasks of this flow: its `wait`, its destructor and the
@@ -169,7 +169,7 @@ class Taskflow final {
   }
   template <typename F>
   Taskflow& rank(F& function, F value) {
-    handler_->functions.ranked = true;
+    handler_->tasks.functions.ranked = true;
     return set(function, std::move(value));
   }
 

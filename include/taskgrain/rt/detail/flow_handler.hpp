@@ -17,8 +17,10 @@
 #include "taskgrain/rt/detail/counters.hpp"
 #include "taskgrain/rt/detail/engine.hpp"
 #include "taskgrain/rt/detail/entry.hpp"
+#include "taskgrain/rt/detail/flow_tasks.hpp"
 #include "taskgrain/rt/detail/key.hpp"
 #include "taskgrain/rt/detail/numbered_counters.hpp"
+#include "taskgrain/rt/detail/packed_key.hpp"
 #include "taskgrain/rt/detail/surely.hpp"
 #include "taskgrain/rt/detail/tasks.hpp"
 #include "taskgrain/rt/detail/traffic.hpp"
@@ -27,49 +29,25 @@ namespace taskgrain::rt::detail {
 
 template <typename K, typename Tasks>
 class FlowHandler final : public Handler {
-  static_assert(std::is_nothrow_move_constructible_v<K>, "keys are moved, and that may not fail");
-  static_assert(worker_is_right<Tasks, K>, "`worker` of these tasks cannot be called as int worker(Key)");
-  static_assert(priority_is_right<Tasks, K>, "`priority` of these tasks cannot be called as int priority(Key)");
-  static_assert(bound_is_right<Tasks, K>, "`bound` of these tasks cannot be called as bool bound(Key)");
-  static_assert(after_is_right<Tasks, K>, "`after` of these tasks cannot be called as void after(Key, auto notify)");
-  static_assert(number_is_right<Tasks, K>, "`number` of these tasks cannot be called as std::size_t number(Key) const");
-  static_assert(!WithAtOnce<Tasks> || (Payload::fits<K> && std::is_default_constructible_v<K>),
-                "at_once is for keys that are plain data of at most 24 bytes");
-  static_assert(
-      [] {
-        if constexpr (WithAtOnce<Tasks>) return Tasks::at_once >= 1;
-        return true;
-      }(),
-      "at_once is a number of tasks, 1 at least");
-  static_assert(!WithAtOnce<Tasks> || (!WithPriority<Tasks, K> && !WithBound<Tasks, K>),
-                "tasks that run at_once have no priorities and are not bound");
-
  public:
   using Key = KeyOf<K>;
 
   FlowHandler(Engine& engine, Tasks&& of, std::string name)
-      : functions(std::move(of)), engine_(engine), workers_(static_cast<unsigned>(engine.workers())),
-        name_(std::move(name)), check_(engine.options().check), may_batch_(engine.options().trace.empty()),
-        shares_(new Share[workers_]) {
+      : tasks(std::move(of), std::move(name), static_cast<unsigned>(engine.workers())), engine_(engine),
+        workers_(static_cast<unsigned>(engine.workers())), check_(engine.options().check),
+        may_batch_(engine.options().trace.empty()), shares_(new Share[workers_]) {
     if constexpr (WithNumber<Tasks, K>)
-      for (unsigned w = 0; w < workers_; ++w) shares_[w].waiting.number_by(functions);
-    if constexpr (std::is_same_v<Tasks, Functions<K>>) {
-      functions.indegree = [this](Key) -> int { throw_usage({name_, ": indegree is not set"}); };
-      functions.run = [this](Key) { throw_usage({name_, ": run is not set"}); };
-      functions.worker = [workers = std::uint64_t{workers_}](Key key) {
-        return static_cast<int>(worker_of_key<K>(key, workers));
-      };
-    }
+      for (unsigned w = 0; w < workers_; ++w) shares_[w].waiting.number_by(tasks.functions);
   }
   FlowHandler(const FlowHandler&) = delete;
   FlowHandler& operator=(const FlowHandler&) = delete;
 
-  Tasks functions;
+  FlowTasks<K, Tasks> tasks;
   std::atomic<bool> has_dropped{false};  // since who reads it has reset it
 
   [[gnu::noinline]] void fulfill(
       Key key) {  // not inlined, so that the key comes in registers: inlined, the compiler builds it in memory first
-    const int owner = owner_of(key);
+    const int owner = tasks.owner_of(key);
     Worker* here = engine_.here();
     if (here != nullptr) [[likely]] {
       Share& share = share_of(here->index());  // not of the owner, for which the user may have to divide
@@ -77,7 +55,7 @@ class FlowHandler final : public Handler {
         return fulfill_here(*here, share, key);
     }
     if (static_cast<unsigned>(owner) >= workers_) [[unlikely]]
-      no_such_worker(key, owner);
+      tasks.no_such_worker(key, owner);
     if (here == nullptr) [[unlikely]]
       return fulfill_from_outside(owner, key);
     send(*here, owner, key);
@@ -86,7 +64,7 @@ class FlowHandler final : public Handler {
   void fulfill_after(Key key) {
     if (Worker* here = engine_.here()) return notify_successors(*here, share_of(here->index()), key);
     const Fulfill notify{*this};
-    functions.after(key, notify);
+    tasks.functions.after(key, notify);
   }
 
   // -- Handler
@@ -96,22 +74,17 @@ class FlowHandler final : public Handler {
     share_of(here.index()).counts.end();
   }
   void run(Worker& here, const Payload& task) noexcept override {
-    const Unpacked key(task);
+    const UnpackedKey<K> key(task);
     if constexpr (WithAtOnce<Tasks>) return run_batch(here, *key);
     Share& share = share_of(here.index());
     run_here(here, share, *key);
     share.counts.end();
   }
   void lost(const Payload& payload) noexcept override {
-    const Unpacked key(payload);
+    const UnpackedKey<K> key(payload);
     share_of(engine_.here()->index()).counts.end();
   }
-  std::string describe(const Payload& payload) const override {
-    if constexpr (Payload::fits<K>)
-      return text(payload.as<K>());
-    else
-      return text(*payload.as<K*>());
-  }
+  std::string describe(const Payload& payload) const override { return tasks.text(packed_key<K>(payload)); }
   bool idle() const noexcept override {
     return nothing_on_its_way([] { return true; });
   }
@@ -121,14 +94,14 @@ class FlowHandler final : public Handler {
       return std::all_of(&shares_[0], &shares_[workers_], [](const Share& share) { return share.waiting.size() == 0; });
     });
   }
-  std::size_t waiting(int worker, std::vector<StuckTask>& tasks, std::size_t most) const override {
+  std::size_t waiting(int worker, std::vector<StuckTask>& found, std::size_t most) const override {
     const auto& waiting = share_of(worker).waiting;
     waiting.for_each([&](const K& key, std::int32_t left) {
-      if (tasks.size() >= most) return;
+      if (found.size() >= most) return;
       try {
-        add_stuck(tasks, text(key), functions.indegree(key) - left, functions.indegree(key));
+        add_stuck(found, tasks.text(key), tasks.functions.indegree(key) - left, tasks.functions.indegree(key));
       } catch (...) {
-        add_stuck(tasks, joined({text(key), ", whose indegree throws"}), 0, left);
+        add_stuck(found, joined({tasks.text(key), ", whose indegree throws"}), 0, left);
       }
     });
     return waiting.size();
@@ -146,8 +119,6 @@ class FlowHandler final : public Handler {
   void run_ended(int worker) noexcept override { share_of(worker).ran.clear(); }
 
  private:
-  /// What travels: the key, or its box.
-  using Packed = std::conditional_t<Payload::fits<K>, K, K*>;
   struct Hash {
     std::size_t operator()(const K& key) const noexcept { return hash_key(key); }
   };
@@ -165,60 +136,32 @@ class FlowHandler final : public Handler {
     std::vector<std::uint64_t> last_notified;  // by worker, the number of the last of these that it was notified of
   };
 
-  static Packed pack(const K& key) {
-    if constexpr (Payload::fits<K>)
-      return key;
-    else
-      return new K(key);
-  }
-
-  /// A key taken out of a payload: by value, or from the box that it travelled in.
-  class Unpacked {
-   public:
-    explicit Unpacked(const Payload& payload) : key_(payload.as<Packed>()) {}
-    const K& operator*() const noexcept {
-      if constexpr (Payload::fits<K>)
-        return key_;
-      else
-        return *key_;
-    }
-
-   private:
-    std::conditional_t<Payload::fits<K>, K, std::unique_ptr<K>> key_;
-  };
   Share& share_of(int worker) const noexcept { return shares_[static_cast<std::size_t>(worker)]; }
   template <typename Between>
   bool nothing_on_its_way(const Between& between) const noexcept {
     const auto of = [this](std::size_t w) -> const Counts& { return shares_[w].counts; };
     return detail::nothing_on_its_way(workers_, of, outside_, between);
   }
-  std::string text(const K& key) const {
-    try {
-      return joined({name_, " ", key_text(key)});
-    } catch (...) {
-      return joined({name_, " with a key that cannot be shown"});
-    }
-  }
 
   [[gnu::noinline]] void fulfill_from_outside(int owner, Key key) {
-    const Payload message = Payload::of(pack(key));
+    const Payload message = Payload::of(pack_key<K>(key));
     outside_.begin_outside();
     try {
       engine_.worker(owner).inject({number(), message});
     } catch (...) {
       outside_.end_outside();
-      const Unpacked lost(message);
+      const UnpackedKey<K> lost(message);
       throw;
     }
   }
 
   void send(Worker& here, int owner, Key key) {
-    const Packed packed = pack(key);
+    const PackedKey<K> packed = pack_key<K>(key);
     share_of(here.index()).counts.begin();
     here.send(owner, number(), packed);
   }
   void receive(Worker& here, const Payload& message) noexcept {
-    const Unpacked key(message);
+    const UnpackedKey<K> key(message);
     if (failed()) [[unlikely]]
       return;
     try {
@@ -231,18 +174,11 @@ class FlowHandler final : public Handler {
     if (failed()) [[unlikely]]
       return;
     try {
-      functions.run(key);
+      tasks.functions.run(key);
       if constexpr (WithAfter<Tasks, K>) notify_successors(here, share, key);
     } catch (...) {
       fail(key);
     }
-  }
-
-  int owner_of(Key key) {
-    if constexpr (WithWorker<Tasks, K> || std::is_same_v<Tasks, Functions<K>>)
-      return functions.worker(key);
-    else
-      return static_cast<int>(worker_of_key<K>(key, workers_));
   }
 
   /// What `after` calls: where a task has run, and where a worker is notified of that.
@@ -255,7 +191,7 @@ class FlowHandler final : public Handler {
     const K& key;  // of the task that has run
 
     [[gnu::always_inline]] void operator()(Key next) const {
-      const int owner = flow.owner_of(next);
+      const int owner = flow.tasks.owner_of(next);
       if (owner == here.index()) [[likely]]
         return flow.fulfill_here(here, share, next);
       if constexpr (ran) flow.notify(here, share, owner, key, next);
@@ -286,15 +222,15 @@ class FlowHandler final : public Handler {
   void notify_successors(Worker& here, Share& share, const K& key) {
     ++share.notified;
     const Notify<true> notify{*this, here, share, key};
-    functions.after(key, notify);
+    tasks.functions.after(key, notify);
   }
   [[gnu::noinline]] void notify(Worker& here, Share& share, int owner, Key key, Key next) {
     if (static_cast<unsigned>(owner) >= workers_) [[unlikely]]
-      no_such_worker(next, owner);
+      tasks.no_such_worker(next, owner);
     if (share.last_notified.empty()) [[unlikely]]
       share.last_notified.resize(workers_);
     if (std::exchange(share.last_notified[static_cast<std::size_t>(owner)], share.notified) == share.notified) return;
-    const Packed packed = pack(key);
+    const PackedKey<K> packed = pack_key<K>(key);
     share.counts.begin();
     here.send(owner, notifications_.number(), packed);
   }
@@ -307,12 +243,12 @@ class FlowHandler final : public Handler {
     FlowHandler& flow;
   };
   void deliver_notification(Worker& here, const Payload& message) noexcept {
-    const Unpacked key(message);
+    const UnpackedKey<K> key(message);
     if constexpr (WithAfter<Tasks, K>) {
       try {
         const Notify<false> notify{*this, here, share_of(here.index()), *key};
         if (!failed()) [[likely]]
-          functions.after(*key, notify);
+          tasks.functions.after(*key, notify);
       } catch (...) {
         fail(*key);
       }
@@ -331,24 +267,26 @@ class FlowHandler final : public Handler {
         while (!share.batch.empty()) here.ready(number(), share.batch.pop());
       if (!share.batch.closes()) lead(here, share.batch.pop());
     } catch (...) {
-      engine_.fail(*this, name_);
+      engine_.fail(*this, tasks.name);
       for (; !share.batch.empty(); share.counts.end()) share.batch.pop();
       share.batch.closes();
     }
   }
   /// The first of a batch is bound, so that this worker runs what follows.
-  void lead(Worker& here, Key key) { here.ready({number(), Payload::of(pack(key))}, {.priority = 0, .bound = true}); }
+  void lead(Worker& here, Key key) {
+    here.ready({number(), Payload::of(pack_key<K>(key))}, {.priority = 0, .bound = true});
+  }
 
   /// Not inlined and cold: the code for exceptions would take registers from tasks that do not fail.
   [[gnu::noinline, gnu::cold]] void fail(const K& key) noexcept {
-    engine_.fail(*this, surely([&] { return text(key); }));
+    engine_.fail(*this, surely([&] { return tasks.text(key); }));
   }
 
   /// Inlined into tasks, because counting down is a load, a decrement and a branch. The first and the last fulfilment
   /// are calls.
   [[gnu::always_inline]] void fulfill_here(Worker& here, Share& share, Key key) {
     if constexpr (WithNumber<Tasks, K>) {
-      auto& slot = share.waiting.slots().at(functions.number(key));
+      auto& slot = share.waiting.slots().at(tasks.functions.number(key));
       if (!share.waiting.count_down(slot, key)) first_or_last(here, share, key, slot);
     } else {
       find_and_fulfill(here, share, key);
@@ -360,7 +298,7 @@ class FlowHandler final : public Handler {
       auto slots = share.waiting.slots();  // in registers, but for what happens once or twice for a task
       for (const auto& element : range) {
         const K key = key_of(element);
-        auto& slot = slots.at(functions.number(key));
+        auto& slot = slots.at(tasks.functions.number(key));
         if (share.waiting.count_down(slot, key)) continue;
         first_or_last(here, share, key, slot);
         slots = share.waiting.slots();
@@ -404,11 +342,11 @@ class FlowHandler final : public Handler {
   [[gnu::always_inline]] void appear(Worker& here, Share& share, Key key, const Insert& insert) {
     if (check_) [[unlikely]]
       check(here, share, key);
-    const int indegree = functions.indegree(key);
+    const int indegree = tasks.functions.indegree(key);
     if (indegree > 1)
       insert(indegree - 1);
     else if (indegree < 0) [[unlikely]]
-      negative(key, indegree);
+      tasks.negative(key, indegree);
     else
       share.counts.begin(), begun(here, share, key);
   }
@@ -421,12 +359,8 @@ class FlowHandler final : public Handler {
     ready(here, share, key);
   }
   void ready(Worker& here, Share& share, Key key) {
-    if constexpr (std::is_same_v<Tasks, Functions<K>>) {
-      if (functions.ranked) [[unlikely]]
-        return ready_ranked(here, share, key);
-    } else if constexpr (WithPriority<Tasks, K> || WithBound<Tasks, K>) {
+    if (tasks.ranked()) [[unlikely]]
       return ready_ranked(here, share, key);
-    }
     if constexpr (WithAtOnce<Tasks>)
       if (may_batch_ && !share.batch.one_by_one()) return join_batch(here, share, key);
     here.ready(number(), pack_begun(share, key));
@@ -447,28 +381,19 @@ class FlowHandler final : public Handler {
       throw;
     }
   }
-  /// As pack; a key that cannot be copied has ended.
-  static Packed pack_begun(Share& share, Key key) {
-    if constexpr (Payload::fits<K>) {
-      return key;
-    } else {
-      try {
-        return new K(key);
-      } catch (...) {
-        share.counts.end();
-        throw;
-      }
+  /// As pack_key; a key that cannot be copied has ended.
+  static PackedKey<K> pack_begun(Share& share, Key key) {
+    try {
+      return pack_key<K>(key);
+    } catch (...) {
+      share.counts.end();
+      throw;
     }
   }
   [[gnu::noinline]] void ready_ranked(Worker& here, Share& share, Key key) {
     Ready how;
     try {
-      if constexpr (std::is_same_v<Tasks, Functions<K>>) {
-        how = {functions.priority ? functions.priority(key) : 0, functions.bound && functions.bound(key)};
-      } else {
-        if constexpr (WithPriority<Tasks, K>) how.priority = functions.priority(key);
-        if constexpr (WithBound<Tasks, K>) how.bound = functions.bound(key);
-      }
+      how = tasks.rank_of(key);
     } catch (...) {
       share.counts.end();
       throw;
@@ -477,26 +402,12 @@ class FlowHandler final : public Handler {
   }
 
   [[gnu::noinline]] void check(Worker& here, Share& share, Key key) {
-    if (const int owner = owner_of(key); owner != here.index())
-      throw_usage({text(key), ": its worker is ", number_text(owner), ", and worker ", number_text(here.index()),
-                   " was given as its owner"});
-    if (!share.ran.insert(key).second) too_often(key);
-  }
-
-  [[noreturn, gnu::noinline, gnu::cold]] void no_such_worker(const K& key, int worker) const {
-    throw_usage({text(key), ": worker is ", number_text(worker), ", allowed are 0 to ", number_text(workers_ - 1)});
-  }
-  [[noreturn, gnu::noinline, gnu::cold]] void negative(const K& key, int indegree) const {
-    throw_usage({text(key), ": indegree is ", number_text(indegree), ", allowed are 0 and more"});
-  }
-  [[noreturn, gnu::noinline, gnu::cold]] void too_often(const K& key) const {
-    throw_usage(
-        {text(key), " was fulfilled more often than its indegree, which is ", number_text(functions.indegree(key))});
+    tasks.check_owner(key, here);
+    if (!share.ran.insert(key).second) tasks.too_often(key);
   }
 
   Engine& engine_;
   const unsigned workers_;
-  const std::string name_;
   const bool check_;
   const bool may_batch_;  // a trace shows task by task
   const std::unique_ptr<Share[]> shares_;
