@@ -236,10 +236,9 @@ class Launcher {
     std::string reason;
     const RankBlock& block = segment_.block(end.rank);
     if (block.blamed.load() != 0)
-      reason = ", because rank " + std::to_string(block.blamed.load() - 1) +
-               " has failed: " + segment_.failure_reason(end.rank);
+      reason = ", because rank " + std::to_string(block.blamed.load() - 1) + " has failed: " + block.failure_reason();
     else if (block.reason_writer.load() == RankBlock::itself)
-      reason = ": " + segment_.failure_reason(end.rank);
+      reason = ": " + block.failure_reason();
     std::cerr << "taskgrain-run: rank " + std::to_string(end.rank) + " (process " + std::to_string(process) + ") " +
                      end.how() + reason + "\n";
   }

@@ -356,81 +356,23 @@ void Segment::reserve(std::size_t offset, std::size_t bytes) {
   file_.reserve(static_cast<std::size_t>(arena(rank_).data() - memory_.data()) + offset, bytes);
 }
 
-void Segment::leave() noexcept {
-  RankBlock& block = this->block(rank_);
-  std::uint32_t state = RankBlock::attached;
-  if (!block.state.compare_exchange_strong(state, RankBlock::left)) return;
-  block.times_left.fetch_add(1);
-  block.in_use.store(0);
-}
-
-namespace {
-
-/// \pre the caller is the writer of the reason
-void write_reason(RankBlock& block, const std::string& reason) noexcept {
-  const std::size_t bytes = std::min(reason.size(), RankBlock::most_reason_bytes);
-  std::memcpy(block.reason, reason.data(), bytes);
-  block.reason_bytes.store(static_cast<std::uint32_t>(bytes), std::memory_order_release);
-}
-
-}  // namespace
-
-void Segment::blame(int rank, const std::string& how) noexcept {
-  RankBlock& block = this->block(rank_);
-  std::uint32_t reason_writer = RankBlock::nobody;
-  if (!block.reason_writer.compare_exchange_strong(reason_writer, RankBlock::itself)) return;
-  block.blamed.store(static_cast<std::uint32_t>(rank) +
-                     1);  // before the reason: it is read only once reason_bytes is not 0
-  write_reason(block, how);
-}
-
 void Segment::announce_failure(const std::string& reason) noexcept {
-  RankBlock& block = this->block(rank_);
-  std::uint32_t reason_writer = RankBlock::nobody;
-  if (!block.reason_writer.compare_exchange_strong(reason_writer, RankBlock::itself)) return;
-  write_reason(block, reason);
-  std::uint32_t state = RankBlock::attached;
-  block.state.compare_exchange_strong(state, RankBlock::failed);
-  ring_all_doorbells();
-}
-
-std::string Segment::failure_reason(int rank) const {
-  const RankBlock& block = this->block(rank);
-  const std::size_t bytes = block.reason_bytes.load(std::memory_order_acquire);
-  return std::string(block.reason, std::min(bytes, RankBlock::most_reason_bytes));
+  if (block(rank_).announce_failure(reason)) ring_all_doorbells();
 }
 
 Segment::Failure Segment::failure(int rank) const {
   const RankBlock& block = this->block(rank);
   // A rank that ends because of another one may be noticed before that one: report the cause.
   if (const std::uint32_t blamed = block.blamed.load(); blamed != 0)
-    return {static_cast<int>(blamed) - 1, failure_reason(rank)};
-  const std::string reason = failure_reason(rank);
+    return {static_cast<int>(blamed) - 1, block.failure_reason()};
+  const std::string reason = block.failure_reason();
   const bool own = !reason.empty() && block.reason_writer.load() == RankBlock::itself;
   return {rank, own ? "it said: " + reason : reason};
 }
 
 void Segment::mark_dead(int rank, const std::string& how) noexcept {
-  RankBlock& block = this->block(rank);
-  std::uint32_t reason_writer = RankBlock::nobody;
-  const bool free = block.reason_writer.compare_exchange_strong(reason_writer, RankBlock::launcher);
-  if (free || block.reason_bytes.load(std::memory_order_acquire) == 0) {
-    block.reason_writer.store(RankBlock::launcher);
-    write_reason(block, how);
-  }
-  block.state.store(RankBlock::dead);
+  block(rank).mark_dead(how);
   ring_all_doorbells();
-}
-
-void Segment::use(std::span<const int> processors, int workers) noexcept {
-  RankBlock& block = this->block(rank_);
-  std::array<std::uint64_t, RankBlock::most_processors / 64> bits{};
-  for (const int each : processors)
-    if (const auto processor = static_cast<std::size_t>(each); processor < RankBlock::most_processors)
-      bits[processor / 64] |= std::uint64_t(1) << processor % 64;
-  block.workers.store(0);
-  for (std::size_t k = 0; k < bits.size(); ++k) block.processors[k].store(bits[k], std::memory_order_relaxed);
-  block.workers.store(static_cast<std::uint32_t>(workers), std::memory_order_release);
 }
 
 bool Segment::oversubscribed() const noexcept {

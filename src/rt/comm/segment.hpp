@@ -13,62 +13,16 @@
 /// host's memory divided by the ranks, or smaller where the address space is limited. Other processes map what the head
 /// says.
 
-#include <atomic>
 #include <cstddef>
-#include <cstdint>
 #include <functional>
 #include <optional>
 #include <span>
 #include <string>
 
 #include "comm/memory_file.hpp"
-#include "taskgrain/rt/detail/pause.hpp"
+#include "comm/rank_block.hpp"
 
 namespace taskgrain::rt::detail {
-
-/// The state of one rank, for the other ranks and the launcher.
-///
-/// The rank alone writes all members, except
-/// - `doorbell`: senders write it, too (Transport::doorbell);
-/// - `state` and the reason: the launcher writes them, too, when the rank's process has ended;
-/// - `process_ended`: the launcher alone writes it.
-/// The one that changes `reason_writer` from nobody by compare-and-swap writes the reason. If a rank has ended before
-/// it wrote one (`reason_bytes` = 0), the launcher writes it.
-///
-/// A process may attach again after it has left:   times_left ≤ times_attached ≤ times_left + 1.
-struct alignas(apart) RankBlock {
-  enum State : std::uint32_t {
-    absent,    ///< not attached yet
-    attached,  ///< the members about its process are written
-    left,      ///< it has ended its communicator without a failure
-    failed,    ///< it has written `reason`, and ends
-    dead,      ///< its process has ended; the launcher has written `reason` if the rank had not
-  };
-  enum ReasonWriter : std::uint32_t { nobody, itself, launcher };
-  static constexpr std::size_t most_reason_bytes = 4000;
-
-  alignas(apart) std::atomic<std::uint32_t> doorbell{0};
-  alignas(apart) std::atomic<std::uint32_t> state{absent};
-  std::atomic<std::uint32_t> in_use{0};  ///< 1 while a Segment of the process is attached: only one at a time may be
-  std::atomic<std::uint32_t> times_attached{0}, times_left{0};
-  std::atomic<std::uint32_t> process_ended{0};  ///< 1: no other member changes any more
-  std::atomic<std::uint32_t> heartbeats{
-      0};  ///< counted up by its Watch: it stays as it is while the process is stopped
-  std::atomic<std::uint32_t> abandoned{
-      0};  ///< 1: bodies that it has announced may be freed. Set before its waits throw
-  std::atomic<std::int32_t> process{0};
-  std::atomic<std::uint64_t> start_time{
-      0};  ///< of the process, from /proc/PID/stat: tells it from a later process of the same PID
-  std::atomic<std::uint64_t> process_namespace{0};  ///< the PID namespace of `process`
-  static constexpr std::size_t most_processors = 4096;
-  std::atomic<std::uint64_t> processors[most_processors / 64] = {};  ///< one bit each: those that its workers may use
-  std::atomic<std::uint32_t> workers{0};  ///< stored with release after `processors`; 0: unknown
-  std::atomic<std::uint32_t> blamed{
-      0};  ///< 1 + the rank whose failure ends this one, with the `reason` of that; 0: none
-  std::atomic<std::uint32_t> reason_writer{nobody};
-  std::atomic<std::uint32_t> reason_bytes{0};  ///< stored with release after `reason`
-  char reason[most_reason_bytes] = {};
-};
 
 class Segment {
  public:
@@ -112,27 +66,25 @@ class Segment {
   /// \throws std::system_error with the number of bytes
   void reserve(std::size_t offset, std::size_t bytes);
 
-  /// This rank ends without a failure.
-  void leave() noexcept;
-  /// Sets the state and the reason of this rank, once, and rings all doorbells.
+  /// As RankBlock::leave, of this rank.
+  void leave() noexcept { block(rank_).leave(); }
+  /// As RankBlock::announce_failure, of this rank. Rings all doorbells.
   void announce_failure(const std::string& reason) noexcept;
-  /// This rank ends because another one has failed, with this reason. Before `announce_failure`.
-  void blame(int rank, const std::string& how) noexcept;
+  /// As RankBlock::blame, by this rank.
+  void blame(int rank, const std::string& how) noexcept { block(rank_).blame(rank, how); }
   /// By the launcher, after all other calls for the rank: its process has ended.
   void mark_process_ended(int rank) noexcept { block(rank).process_ended.store(1); }
-  /// The reason that the rank, or the launcher, has written; empty if there is none.
-  std::string failure_reason(int rank) const;
   struct Failure {
     int rank;
     std::string why;  ///< empty if unknown
   };
   /// The failure that ends a rank: its own, or that of another one.
   Failure failure(int rank) const;
-  /// By the launcher: the rank's process has ended in this way. Rings all doorbells.
+  /// As RankBlock::mark_dead. Rings all doorbells.
   void mark_dead(int rank, const std::string& how) noexcept;
 
   /// As Transport::use.
-  void use(std::span<const int> processors, int workers) noexcept;
+  void use(std::span<const int> processors, int workers) noexcept { block(rank_).use(processors, workers); }
   /// As Transport::oversubscribed.
   bool oversubscribed() const noexcept;
 

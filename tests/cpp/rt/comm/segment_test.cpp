@@ -258,24 +258,24 @@ TEST(Segment, ReservesNoMoreThanThereIs) {
 TEST(Segment, KeepsTheFirstWordsOfARank) {
   const FileDescriptor file(Segment::make(4));
   Segment launcher(file.get(), Segment::observer), one(file.get(), 1), two(file.get(), 2);
-  EXPECT_EQ(one.failure_reason(1), "");
+  EXPECT_EQ(one.block(1).failure_reason(), "");
   one.announce_failure("no bread");
   one.announce_failure("no butter");
-  EXPECT_EQ(two.failure_reason(1), "no bread");
+  EXPECT_EQ(two.block(1).failure_reason(), "no bread");
   EXPECT_EQ(two.block(1).state, RankBlock::failed);
   launcher.mark_dead(1, "ended with exit code 3");
-  EXPECT_EQ(two.failure_reason(1), "no bread");
+  EXPECT_EQ(two.block(1).failure_reason(), "no bread");
   EXPECT_EQ(two.block(1).state, RankBlock::dead);
   EXPECT_EQ(two.block(1).reason_writer, RankBlock::itself);
 
   launcher.mark_dead(3, "ended with exit code 4");
-  EXPECT_EQ(two.failure_reason(3), "ended with exit code 4");
+  EXPECT_EQ(two.block(3).failure_reason(), "ended with exit code 4");
   EXPECT_EQ(two.block(3).state, RankBlock::dead);
   EXPECT_EQ(two.block(3).reason_writer, RankBlock::launcher);
 
   two.block(2).reason_writer = RankBlock::itself;  // killed when it was about to speak
   launcher.mark_dead(2, std::string(5000, 'x'));
-  EXPECT_EQ(one.failure_reason(2), std::string(RankBlock::most_reason_bytes, 'x'));
+  EXPECT_EQ(one.block(2).failure_reason(), std::string(RankBlock::most_reason_bytes, 'x'));
 }
 
 TEST(Segment, RingsTheBellsOfAllWithTheLastWords) {
@@ -285,7 +285,7 @@ TEST(Segment, RingsTheBellsOfAllWithTheLastWords) {
     segment.block(1).doorbell = 1;
     while (segment.block(1).doorbell == 1)
       syscall(SYS_futex, &segment.block(1).doorbell, FUTEX_WAIT, 1, nullptr, nullptr, 0);
-    return segment.failure_reason(0) == "no bread" ? 0 : 1;
+    return segment.block(0).failure_reason() == "no bread" ? 0 : 1;
   });
   Segment segment(file.get(), 0);
   ASSERT_TRUE(
