@@ -61,13 +61,13 @@ def write(folder: Path, kind: str, output: Path | None) -> list[str]:
     reader.refuse_garbage(contents)
     every = list(cells(contents.shown).values())
     found = [one for one in every if not one.earlier]
-    warnings = contents.warnings() + contents.strays()
+    warnings = contents.notes()
     if kind != "markdown" and not any(map(_known, found)):  # a dashboard would show the last
         raise UsageError("; ".join([*warnings, "no cell has a METG with an interval"]))
     made = FORMATS[kind](found)
     exported_file.write(output, folder, made.encode("utf-8", "replace"))
     if earlier := len(every) - len(found):
-        warnings.append(f"{quantity.counted(earlier, 'cell')} of earlier builds left out")
+        warnings.append(f"{quantity.counted(earlier, 'cell')} of earlier builds or other machines left out")
     return warnings if kind == "markdown" else warnings + _left_out(found)
 
 

@@ -34,7 +34,7 @@ def write(folder: Path, table: str, kind: str | None, output: Path | None) -> li
     contents = reader.read(folder)
     reader.refuse_garbage(contents)
     exported_file.write(output, folder, FORMATS[chosen](contents, table))
-    return contents.warnings() + contents.strays()
+    return contents.notes()
 
 
 def _format(kind: str | None, output: Path | None) -> str:

@@ -43,5 +43,4 @@ def opened(folder: Path) -> Folder:
     machine, odd = reader.machine(folder)
     tables = Tables(contents.shown)
     ranking.mark_best(tables.cells)
-    said = [*contents.warnings(), *contents.strays(), *contents.elsewhere(), *odd]
-    return Folder(tables.cells, machine, tuple(said), tables)
+    return Folder(tables.cells, machine, (*contents.notes(), *odd), tables)

@@ -107,7 +107,7 @@ def opened(folder: Path) -> Folder:
     """Reads a results folder. Raises `UsageError` like the reader."""
     contents = reader.read(folder)
     study, (machine, odd) = reader.study(folder), reader.machine(folder)
-    said = (*contents.warnings(), *contents.strays(), *contents.elsewhere(), *study.warnings, *odd)
+    said = (*contents.notes(), *study.warnings, *odd)
     return Folder(folder, contents, study, machine, said)
 
 

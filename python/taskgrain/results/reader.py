@@ -66,27 +66,12 @@ class Contents:
     @cached_property
     def shown(self) -> tuple[Line, ...]:
         """The lines for reports and tables: without those of cells that neither begin nor end."""
-        return tuple(line for line in self.lines if not self._is_stray(line))
+        return tuple(one for one in self.lines if not isinstance(one, OfCell) or one.cell in self._known)
 
     @cached_property
     def _known(self) -> frozenset[str]:
         ends = (CellLine, FailureLine, MetgLine)
         return frozenset(line.cell for line in self.lines if isinstance(line, ends))
-
-    def _is_stray(self, line: Line) -> bool:
-        return isinstance(line, OfCell) and line.cell not in self._known
-
-    def strays(self) -> list[str]:
-        """A warning in words of the lines that `shown` leaves out, if there are any."""
-        cells = Counter(line.cell for line in self.lines if isinstance(line, OfCell) and self._is_stray(line))
-        which = _listed(f"{cell} ({count})" for cell, count in cells.items())
-        return [f"{self.file.name}: lines of unknown cells, left out: {which}"] if cells else []
-
-    def elsewhere(self) -> list[str]:
-        """A sentence on the systems that were measured on another machine than that of the last session."""
-        systems = (line.cell.partition("/")[0] for line in self.shown if isinstance(line, OfCell))
-        found = [one for one in dict.fromkeys(systems) if elsewhere(one)]
-        return [f"{ELSEWHERE}: {_listed(found)}"] if found else []
 
     def warnings(self) -> list[str]:
         """All that is odd, in words."""
@@ -103,6 +88,18 @@ class Contents:
         if self.odd:
             which = _listed(f"{name} ({count})" for name, count in self.odd.items())
             found.append(f"{name}: values that make no sense, taken as missing: {which}")
+        return found
+
+    def notes(self) -> list[str]:
+        """All that a reader of `shown` is told: what is odd, what is left out, and what is from elsewhere."""
+        name, cells = self.file.name, [line.cell for line in self.lines if isinstance(line, OfCell)]
+        found = self.warnings()
+        if strays := Counter(cell for cell in cells if cell not in self._known):
+            which = _listed(f"{cell} ({count})" for cell, count in strays.items())
+            found.append(f"{name}: lines of unknown cells, left out: {which}")
+        systems = dict.fromkeys(cell.partition("/")[0] for cell in cells if cell in self._known)
+        if away := [one for one in systems if elsewhere(one)]:
+            found.append(f"{ELSEWHERE}: {_listed(away)}")
         return found
 
     def newer_line(self) -> str:

@@ -10,7 +10,8 @@ import pytest
 import results_folder as made
 
 from taskgrain.answers import data
-from taskgrain.results import curves, reader
+from taskgrain.results import curves, dashboards, export, reader
+from taskgrain.results import folder as results
 from taskgrain.results.builds import Choice, opened, placed
 from taskgrain.results.export import frame
 from taskgrain.results.lines import Build, Line, OfCell, ReferenceLine, SessionLine
@@ -204,6 +205,9 @@ def test_every_reader_says_what_is_of_another_machine(tmp_path: Path) -> None:
     lines = [session(ONE, **there), *measured(1e-6, "mpi", "tbb"), session(ONE, **here)]
     folder = made.write(tmp_path, [*lines, *measured(2e-6, "mpi")])
     said = "measured on another machine than the others: mpi@11111111.bbbbbbbb, tbb@11111111.bbbbbbbb"
-    assert curves.opened(folder)[1] == data.read(folder).warnings == (said,)
+    readers = (curves.opened(folder)[1], data.read(folder).warnings, results.opened(folder).warnings)
+    assert {*readers} == {(said,)}
+    for kind in (*export.FORMATS, *dashboards.FORMATS):
+        assert said in export.write(folder, "cells", kind, tmp_path / "exported"), kind
     alone = made.write(tmp_path / "alone", [*lines[:3], session(TWO, **there), *measured(2e-6, "mpi")])
     assert curves.opened(alone)[1] == (), "an earlier build of this machine"

@@ -30,7 +30,7 @@ def compress(folder: Path) -> Path:
 def said(folder: Path) -> list[str]:
     """What is odd about a folder."""
     found = reader.read(folder)
-    return found.warnings() + found.strays()
+    return found.notes()
 
 
 def test_lines_study_and_machine(tmp_path: Path) -> None:
