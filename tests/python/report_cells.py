@@ -9,6 +9,7 @@ from typing import Any
 
 from taskgrain.answers.data import Cell, Point, Results
 from taskgrain.results.lines import CellLine, FailureLine, MetgLine, RatioLine, RunLine
+from taskgrain.results.reader import Contents, Study
 from taskgrain.words.endings import Ending
 from taskgrain.words.interval import Interval
 from taskgrain.words.warnings import Notice
@@ -96,6 +97,8 @@ def point(iterations: float, granularity: float, efficiency: float, **fields: An
     )
 
 
-def results(*cells: Cell) -> Results:
+def results(*cells: Cell, **settings: Any) -> Results:
     """A folder's results with these cells."""
-    return Results(Path("results"), "title", "", {}, {}, cells, (), (), b"")
+    return Results(
+        Path("results"), Contents(Path("runs.jsonl"), b""), Study(table=settings), {}, (), "title", cells
+    )

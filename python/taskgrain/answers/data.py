@@ -17,9 +17,10 @@ import numpy as np
 from taskgrain.answers.repeat import command
 from taskgrain.estimate.reference import reference_table
 from taskgrain.results import cell as stored
-from taskgrain.results import columns, curves, lines, measurements, ranking, reader, values
+from taskgrain.results import columns, curves, lines, measurements, ranking, values
 from taskgrain.results.curves import Curve
 from taskgrain.results.lines import CellLine, CrashLine, CurvePoint, Line, ReferenceLine, RunLine
+from taskgrain.results.measurements import Folder
 from taskgrain.study.fields import WORKLOAD
 from taskgrain.study.settings import Settings
 from taskgrain.words.origin import Origin
@@ -137,26 +138,19 @@ class Cell(stored.Cell):
 
 
 @dataclass(frozen=True)
-class Results:
-    """A results folder."""
+class Results(Folder):
+    """A results folder, with its cells."""
 
-    folder: Path
     title: str
-    study: str
-    """The text of study.toml, empty if there is none."""
-    settings: Fields
-    """Its table."""
-    machine: Fields
     cells: tuple[Cell, ...]
-    failures: tuple[Failure, ...]
-    warnings: tuple[str, ...]
-    """The faults of the folder itself."""
-    raw: bytes
-    """The content of runs.jsonl, decompressed."""
+    failures: tuple[Failure, ...] = ()
     lines: Sequence[Line] = ()
-    """Its lines."""
-    place: measurements.Folder | None = None
-    """The folder as it was read."""
+    """Those that are shown."""
+
+    @property
+    def study_text(self) -> str:
+        """The content of study.toml, empty if there is none."""
+        return text(self.study.text)
 
     @property
     def systems(self) -> tuple[str, ...]:
@@ -180,8 +174,8 @@ class Results:
 def read(folder: Path) -> Results:
     """Reads `folder`. Raises `UsageError` only if there are no lines that can be opened."""
     place = measurements.opened(folder)
-    contents, study, machine = place.contents, place.study, place.machine
-    shown = [cleaned(line) for line in contents.shown]
+    study = place.study.table
+    shown = [cleaned(line) for line in place.contents.shown]
     references: dict[lines.ReferenceKey, list[ReferenceLine]] = {}
     for line in shown:
         if isinstance(line, ReferenceLine):
@@ -190,29 +184,19 @@ def read(folder: Path) -> Results:
     for cell in found.values():
         cell.known = curves.of(cell, place)
         if started := cell.started:
-            cell.command = command(started.command or "", study.table)
+            cell.command = command(started.command or "", study)
             cell.references = references.get(started.reference_key, ())
     ranking.mark_best(found.values())
-    cells = _in_order(found.values(), study.table)
+    cells = _in_order(found.values(), study)
     failures = [
         Failure(cell.name, _error(line), line.message or "", line.log or "", line is not cell.failure)
         for cell in cells
         for line in cell.problems
     ]
     simulated = "Simulated: " * any(cell.origin.simulated for cell in cells)
-    return Results(
-        folder=folder,
-        title=simulated + _title(folder, study),
-        study=text(study.text),
-        settings=study.table,
-        machine=machine,
-        cells=tuple(cells),
-        failures=tuple(failures),
-        warnings=place.warnings,
-        raw=contents.raw,
-        lines=shown,
-        place=place,
-    )
+    title = simulated + _title(folder, study)
+    known = (place.contents, place.study, place.machine, place.warnings)
+    return Results(folder, *known, title, tuple(cells), tuple(failures), shown)
 
 
 def _in_order(cells: Iterable[Cell], study: Fields) -> list[Cell]:
@@ -281,7 +265,7 @@ def curve(runs: Sequence[RunLine], peak: float | None) -> tuple[Point, ...]:
     return tuple(points)
 
 
-def _title(folder: Path, study: reader.Study) -> str:
+def _title(folder: Path, study: Fields) -> str:
     """The study's name: from its file, or the folder's."""
-    named = (values.text(study.table.get(key)) for key in ("title", "name"))
+    named = (values.text(study.get(key)) for key in ("title", "name"))
     return text(next((one for one in named if one and one.strip()), folder.resolve().name))

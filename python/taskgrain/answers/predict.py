@@ -57,7 +57,7 @@ def chosen(
     kept, left_out = together(_usable(here, wished))
     for one in left_out:
         say(one)
-    return name, _scaling(kept, results.settings.get("cores"), say)
+    return name, _scaling(kept, results.study.table.get("cores"), say)
 
 
 def predictions(cells: Sequence[Cell], work: float, steps: int) -> list[Prediction]:

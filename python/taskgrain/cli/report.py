@@ -68,8 +68,8 @@ def report(
     if output is not None and output.resolve() in own:
         raise InputError("--output", str(output), "a file that is not the results' own")
     results = data.read(folder)
-    if not results.cells and results.place:
-        refuse_garbage(results.place.contents)
+    if not results.cells:
+        refuse_garbage(results.contents)
     changes: dict[str, Comparison] = {}
     for baseline in words[:-1]:
         changes[baseline], odd = since(baseline, results)

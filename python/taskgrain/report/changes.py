@@ -21,7 +21,7 @@ def since(baseline: str, results: Results) -> tuple[Comparison, list[str]]:
     the folders."""
 
     def read(folder: Path) -> Folder:
-        return results.place if results.place and folder == results.folder else opened(folder)
+        return results if folder == results.folder else opened(folder)
 
     found = sides([baseline, str(results.folder)], read=read)
     return compare(found), list(dict.fromkeys(said for each in found for said in each.warnings))

@@ -69,7 +69,7 @@ def render(results: Results, changes: Changes, at: float | None = None) -> str:
     checks = trust.checks(results)
     sections = _sections(results)
     times = task_times.times(results, [at] if at else [])
-    raw = embed.packed(results.raw)
+    raw = embed.packed(results.contents.raw)
     return environment.get_template("page.html.jinja").render(
         results=results,
         best=summary.best(results),
@@ -110,7 +110,7 @@ def render(results: Results, changes: Changes, at: float | None = None) -> str:
         answers=embed.packed_json([task_times.changes(cell, times) for cell in results.cells]),
         files=embed.packed_json(files(results)),
         raw=raw if len(raw) <= MOST_RAW else "",
-        raw_bytes=quantity.size(len(results.raw)),
+        raw_bytes=quantity.size(len(results.contents.raw)),
         script=Markup(script),
         libraries=Markup(libraries),
         style=Markup(style),
@@ -202,7 +202,7 @@ def files(results: Results) -> dict[str, str]:
     """The files that a reader can save from the page, beside the raw data: names and contents."""
     return {
         "cells.csv": csv_text(Tables(results.lines), "cells"),
-        "study.toml": results.study,
+        "study.toml": results.study_text,
         "machine.json": json.dumps(results.machine, indent=1),
     }
 

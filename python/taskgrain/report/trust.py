@@ -91,7 +91,7 @@ def _endings(results: Results) -> Check:
 
 def _validation(results: Results) -> Check:
     wrong = [one for one in results.failures if one.error == "validation"]
-    mode = results.settings.get("validate", "sample")
+    mode = results.study.table.get("validate", "sample")
     if wrong:
         said = f"{quantity.counted(len(wrong), 'run')} computed wrong results; the cells failed."
         return Check("Validation", "bad", said, _few([f"{one.cell}: {one.message}" for one in wrong]))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -61,7 +60,7 @@ def shares(one: Scaling, problem: int) -> list[float | None]:
 
 
 def of(experiment: str, *cells: Cell) -> Results:
-    return replace(results(*cells), settings={"experiment": experiment})
+    return results(*cells, experiment=experiment)
 
 
 def test_weak_scaling_joins_the_same_sizes_of_tasks() -> None:

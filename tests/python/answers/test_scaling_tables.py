@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -22,7 +21,7 @@ def study(kind: str, field: str = "cores") -> Results:
         curve = (point(iterations, granularity, 0.5),)
         workload = f"fft/width={8 * cores}/{field}={cores}"
         cells.append(measured("mpi", 2e-6, workload, fields=fields, cores=cores, curve=curve))
-    return replace(results(*cells), settings={"experiment": kind})
+    return results(*cells, experiment=kind)
 
 
 def shown(found: Results) -> str:

@@ -66,7 +66,7 @@ def test_cells_without_a_number_are_named() -> None:
     [("sample", "good", "a sample"), ("full", "good", "every byte"), ("off", "look", "validation was off")],
 )
 def test_validation_is_as_the_study_wished(mode: str, level: str, words: str) -> None:
-    found = check(replace(results(QUIET), settings={"validate": mode}), "Validation")
+    found = check(results(QUIET, validate=mode), "Validation")
     assert found.level == level and words in found.said
 
 

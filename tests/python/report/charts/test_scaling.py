@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from drawn_chart import draw
 from report_cells import measured, point, results
@@ -23,7 +21,7 @@ def study(kind: str = "strong", system: str = "a", field: str = "cores") -> Resu
         fields = {"pattern": "fft", "width": 4 * cores, "cores": 1, field: cores}
         workload = f"fft/width={4 * cores}/{field}={cores}"
         cells.append(measured(system, 2e-6, workload, fields=fields, cores=cores, curve=curve))
-    return replace(results(*cells), settings={"experiment": kind})
+    return results(*cells, experiment=kind)
 
 
 @pytest.mark.parametrize("kind", ["weak", "strong"])
