@@ -156,6 +156,7 @@ def _variant(system: System, variants: _Table, name: str) -> System:
     table = variants.table(name)
     command = _command(table, "command") or system.command
     ranks = _ranks(table, command, system.ranks)
+    install = table.text("install")
     variant = replace(
         system,
         name=f"{system.name}.{name}",
@@ -164,14 +165,18 @@ def _variant(system: System, variants: _Table, name: str) -> System:
         default=table.flag("default", False),
         distributed=table.flag("distributed", system.distributed),
         network=table.text("network") or system.network,
+        language=table.text("language") or system.language,
         sources=table.texts("sources") or system.sources,
         programs=table.texts("programs") or system.programs,
         files=_words(table, "files") or system.files,
+        install=install or system.install,
+        group="" if install else system.group,
         command=command,
         ranks=ranks,
         workers=table.flag("workers", system.workers),
         mpi=_mpi(table, ranks) or system.mpi,
         env={**system.env, **_environment(table)},
+        reference=_command(table, "reference") or system.reference,
         most_cores=table.count("cores", 0) or system.most_cores,
         most_nodes=table.count("nodes", 0) or system.most_nodes,
     )

@@ -119,6 +119,14 @@ def test_a_variant_may_be_distributed(tmp_path: Path) -> None:
     assert (ranks.paradigm, same.paradigm) == ("", "other")
 
 
+def test_a_variant_may_run_on_other_processors(tmp_path: Path) -> None:
+    variant = 'language = "CUDA"\ninstall = "buy a GPU"\nreference = ["{dir}/peak"]\n'
+    text = f'language = "C++"\n{LEAST}[variants.gpu]\n{variant}[variants.same]\n'
+    gpu, same = read(make(tmp_path / "it", text)).variants
+    assert (gpu.language, gpu.install, gpu.reference) == ("CUDA", "buy a GPU", ("{dir}/peak",))
+    assert (same.language, same.install, same.reference) == ("C++", "", ())
+
+
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"system\.toml: cannot be read: No such file"):
         read(tmp_path)
