@@ -75,6 +75,19 @@ class Stream {
   cudaStream_t stream_ = nullptr;
 };
 
+/// What streams wait for: the work of a stream up to a place.
+class Event {
+ public:
+  Event() { check(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming), "cudaEventCreate"); }
+  ~Event() { cudaEventDestroy(event_); }
+  Event(const Event&) = delete;
+  Event& operator=(const Event&) = delete;
+  operator cudaEvent_t() const noexcept { return event_; }
+
+ private:
+  cudaEvent_t event_ = nullptr;
+};
+
 /// So many `T` on the device.
 template <typename T>
 class Memory {

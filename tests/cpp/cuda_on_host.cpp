@@ -1,13 +1,23 @@
 /// Takes the place of CUDA's runtime and of a GPU, as far as the drivers use them, so that the drivers run where there
-/// is none. What is put into a stream runs when the stream is waited for and no sooner, so that a wait that is missing
-/// shows; the nodes of a graph run in any order that its edges allow; memory is garbage until it is written.
+/// is none. What is put into a stream runs when the stream, or an event after it, is waited for and no sooner, so that a
+/// wait that is missing shows; only a callback has a thread that waits for it. The nodes of a graph run in any order that
+/// its edges allow; memory is garbage until it is written.
+///
+/// If the environment has TASKGRAIN_TEST_BAD_KERNEL=n, the n-th kernel fails, and from then on all that waits for the
+/// device.
 
 #include <cuda_runtime_api.h>
 
+#include <condition_variable>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
 #include <functional>
+#include <memory>
+#include <mutex>
 #include <random>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "launch.hpp"
@@ -17,7 +27,11 @@ namespace {
 using taskgrain::device::Task;
 
 struct Queue {
-  std::vector<std::function<void()>> work;
+  std::deque<std::function<void()>> work;
+};
+struct Event {
+  Queue* in = nullptr;  // where it was recorded last
+  std::shared_ptr<bool> happened = std::make_shared<bool>(true);
 };
 struct Nodes {
   struct Node {
@@ -30,7 +44,13 @@ struct Nodes {
 /// The lanes of a whole device are more than a test has time for.
 constexpr std::int64_t lanes = 5;
 
+bool failed = false;
+
 void run(const Task& task) {
+  static const char* const bad = std::getenv("TASKGRAIN_TEST_BAD_KERNEL");
+  static int number = 0;
+  failed = failed || (bad != nullptr && ++number == std::atoi(bad));
+  if (failed) return;
   for (std::int64_t lane = 0; lane < lanes; ++lane) taskgrain::device::execute(task, lane, lanes);
   task.shared.finished[task.point * task.steps + task.step] += task.shared.blocks;
 }
@@ -54,12 +74,60 @@ void run(const Nodes& graph) {
   }
 }
 
+cudaError_t status() { return failed ? cudaErrorIllegalAddress : cudaSuccess; }
+
 Queue default_stream;
 Queue& queue(cudaStream_t stream) { return stream == nullptr ? default_stream : *reinterpret_cast<Queue*>(stream); }
+Event& event_of(cudaEvent_t event) { return *reinterpret_cast<Event*>(event); }
 
+std::recursive_mutex device;  // protects all queues; held while work runs
+using Locked = std::lock_guard<std::recursive_mutex>;
+
+template <typename More>
+void run_while(Queue& queue, More more) {
+  while (!queue.work.empty() && more()) {
+    const auto work = std::move(queue.work.front());
+    queue.work.pop_front();
+    work();
+  }
+}
 void drain(Queue& queue) {
-  for (const auto& work : queue.work) work();
-  queue.work.clear();
+  const Locked locked(device);
+  run_while(queue, [] { return true; });
+}
+void put(Queue& queue, std::function<void()> work) {
+  const Locked locked(device);
+  queue.work.push_back(std::move(work));
+}
+
+/// Waits for the streams that have callbacks, one after another.
+class Callbacks {
+ public:
+  void wait_for(Queue& queue) {
+    {
+      const Locked locked(device);
+      queues_.push_back(&queue);
+    }
+    some_.notify_one();
+  }
+
+ private:
+  void run(const std::stop_token& stop) {
+    std::unique_lock locked(device);
+    while (some_.wait(locked, stop, [&] { return !queues_.empty(); })) {
+      Queue& next = *queues_.front();
+      queues_.pop_front();
+      drain(next);
+    }
+  }
+
+  std::deque<Queue*> queues_;
+  std::condition_variable_any some_;
+  std::jthread thread_{[this](const std::stop_token& stop) { run(stop); }};
+};
+Callbacks& callbacks() {
+  static Callbacks all;
+  return all;
 }
 
 cudaError_t allocate(void** memory, std::size_t bytes) {
@@ -81,8 +149,7 @@ cudaKernelNodeParams node_of(const Task& task, void** arguments) {
 }
 
 cudaError_t launch(const Task& task, cudaStream_t stream) {
-  queue(stream).work.push_back([task] { run(task); });
-  return cudaSuccess;
+  return put(queue(stream), [task] { run(task); }), cudaSuccess;
 }
 
 }  // namespace taskgrain::device
@@ -107,24 +174,22 @@ cudaError_t cudaFree(void* memory) { return drain(default_stream), std::free(mem
 cudaError_t cudaFreeHost(void* memory) { return std::free(memory), cudaSuccess; }
 // Of these, too, what writes to the device may return before it has; streams of the drivers' own do not wait for it.
 cudaError_t cudaMemset(void* memory, int value, std::size_t bytes) {
-  default_stream.work.push_back([=] { std::memset(memory, value, bytes); });
-  return cudaSuccess;
+  return put(default_stream, [=] { std::memset(memory, value, bytes); }), cudaSuccess;
 }
 cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
   if (kind == cudaMemcpyDeviceToHost) {
     drain(default_stream);
     if (bytes > 0) std::memcpy(to, from, bytes);
-    return cudaSuccess;
+    return status();
   }
   const auto* first = static_cast<const std::byte*>(from);
-  default_stream.work.push_back([to, staged = std::vector<std::byte>(first, first + bytes)] {
+  put(default_stream, [to, staged = std::vector<std::byte>(first, first + bytes)] {
     if (!staged.empty()) std::memcpy(to, staged.data(), staged.size());
   });
   return cudaSuccess;
 }
 cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind, cudaStream_t stream) {
-  queue(stream).work.push_back([=] { std::memcpy(to, from, bytes); });
-  return cudaSuccess;
+  return put(queue(stream), [=] { std::memcpy(to, from, bytes); }), cudaSuccess;
 }
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
@@ -134,7 +199,28 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
 cudaError_t cudaStreamDestroy(cudaStream_t stream) { return delete &queue(stream), cudaSuccess; }
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   drain(queue(stream));
+  return status();
+}
+
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
+  *event = reinterpret_cast<cudaEvent_t>(new Event);
   return cudaSuccess;
+}
+cudaError_t cudaEventDestroy(cudaEvent_t event) { return delete &event_of(event), cudaSuccess; }
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+  const Locked locked(device);
+  event_of(event) = {&queue(stream), std::make_shared<bool>(false)};
+  put(queue(stream), [happened = event_of(event).happened] { *happened = true; });
+  return cudaSuccess;
+}
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
+  const Locked locked(device);
+  put(queue(stream), [event = event_of(event)] { run_while(*event.in, [&] { return !*event.happened; }); });
+  return cudaSuccess;
+}
+cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t call, void* argument, unsigned) {
+  put(queue(stream), [=] { call(stream, status(), argument); });
+  return callbacks().wait_for(queue(stream)), cudaSuccess;
 }
 
 cudaError_t cudaGraphCreate(cudaGraph_t* graph, unsigned) {
@@ -158,7 +244,6 @@ cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable) {
 }
 cudaError_t cudaGraphUpload(cudaGraphExec_t, cudaStream_t) { return cudaSuccess; }
 cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
-  queue(stream).work.push_back([executable] { run(*reinterpret_cast<Nodes*>(executable)); });
-  return cudaSuccess;
+  return put(queue(stream), [executable] { run(*reinterpret_cast<Nodes*>(executable)); }), cudaSuccess;
 }
 }

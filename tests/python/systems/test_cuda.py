@@ -11,13 +11,19 @@ from pathlib import Path
 import pytest
 
 from taskgrain.drive.catalogue import discover, package_folder
+from taskgrain.drive.system import System
 
-SYSTEMS = {name: one for name, one in discover().items() if name in ("cuda_graph", "mpi_cuda", "mpi_cuda.w4")}
+NAMES = {"cuda_graph", "mpi_cuda", "mpi_cuda.w4", "taskgrain_graph.cuda"}
+SYSTEMS = {name: one for name, one in discover().items() if name in NAMES}
 REFERENCE = package_folder() / "bin" / "taskgrain-reference-cuda"
 ON_HOST = Path(__file__).parents[3] / "build/tests/tests/cpp"
 """Where `make test-cpp` builds drivers and reference with the host in the place of a GPU."""
 HIDDEN = {"CUDA_VISIBLE_DEVICES": "-1"}
 """Hides a GPU that there is."""
+
+
+def built(system: System) -> bool:
+    return Path(system.launch([0]).command[-1]).exists()
 
 
 def end(command: list[str], text: str, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
@@ -29,7 +35,7 @@ def end(command: list[str], text: str, environment: dict[str, str]) -> subproces
 @pytest.mark.parametrize("arguments", ([], ["--pattern", "stencil_1d", "--steps", "3"]))
 def test_without_a_gpu(name: str, arguments: list[str]) -> None:
     system = SYSTEMS[name]
-    if not (system.folder / "driver").exists():
+    if not built(system):
         pytest.skip("CUDA's compiler is not installed")
     cores = range(system.most_cores or 1)
     launch = system.launch(list(cores))
@@ -55,14 +61,29 @@ def test_they_share_their_reference() -> None:
 def test_the_probe_looks_for_a_gpu() -> None:
     if not SYSTEMS:
         pytest.skip("no systems are installed")
-    assert set(SYSTEMS) == {"cuda_graph", "mpi_cuda", "mpi_cuda.w4"}
+    assert set(SYSTEMS) == NAMES
     for system in SYSTEMS.values():
         assert system.probe().available == (
-            (system.folder / "driver").exists()
+            built(system)
             and Path("/dev/nvidiactl").exists()
             and not [one for one in system.probe().missing if one.startswith("program")]
         )
         assert "needs an NVIDIA GPU with its driver" in system.probe().install
+
+
+@pytest.mark.parametrize("name", ("cuda_graph", "mpi_cuda", "taskgrain_graph_cuda"))
+def test_a_kernel_that_fails_ends_the_run(name: str) -> None:
+    """With the host in the place of a GPU, whose 600th kernel fails: it answers with what CUDA says."""
+    driver = ON_HOST / f"taskgrain-{name}-on-host"
+    if not driver.exists():
+        pytest.skip("make test-cpp has not built it, or CUDA's compiler is not installed")
+    graph = {"pattern": "stencil_1d", "width": 8, "steps": 100, "kernel": {"name": "empty", "iterations": 0}}
+    run = {"op": "run", "id": 1, "graphs": [graph], "repeats": 1, "warmup": 0, "validate": "sample"}
+    text = "".join(json.dumps(one) + "\n" for one in ({"op": "hello"}, run, {"op": "quit"}))
+    done = end([str(driver)], text, {"TASKGRAIN_TEST_BAD_KERNEL": "600"})
+    answers = [json.loads(line[11:]) for line in done.stdout.splitlines() if line.startswith("@taskgrain ")]
+    assert [one["event"] for one in answers] == ["ready", "error"]
+    assert (answers[1]["kind"], answers[1]["message"]) == ("system", "cudaStreamSynchronize: an error")
 
 
 @pytest.mark.submission

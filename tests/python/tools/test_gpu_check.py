@@ -54,6 +54,6 @@ def test_a_command_that_fails_is_told_with_what_it_said(tmp_path: Path) -> None:
 
 
 def test_the_lines_that_it_breaks_are_there() -> None:
-    for name, (right, _) in PARTS["BROKEN"].items():
-        source = SCRIPT.parents[1] / "systems" / name / f"{name}.cpp"
-        assert source.read_text("utf-8").count(right) == 1
+    for driver in PARTS["DRIVERS"].values():
+        source = SCRIPT.parents[1] / "systems" / driver.folder / driver.source
+        assert source.read_text("utf-8").count(driver.right) == 1
