@@ -8,7 +8,7 @@ of its own, on which the system is slower or faster by what sessions of one buil
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 from pathlib import Path
@@ -40,20 +40,31 @@ class Trial:
     found: Comparison
     rounds: int
     seconds: float
+    times: Mapping[str, float]
+    """METG of the new side in each workload, divided by that of the old one."""
 
-    def wrong(self, times: float) -> bool:
+    @property
+    def wrong(self) -> bool:
         """Whether a verdict of any cell says what is not so."""
         most = 1.0 + self.found.question.margin
-        truth = "slower" if times > most else "faster" if times < 1.0 / most else "same"
-        return any(cell.verdict not in (truth, "undecided", "not comparable") for cell in self.found.cells)
+
+        def truth(times: float) -> str:
+            return "slower" if times > most else "faster" if times < 1.0 / most else "same"
+
+        return any(
+            cell.verdict not in (truth(self.times[cell.workload]), "undecided", "not comparable")
+            for cell in self.found.cells
+        )
 
     @property
     def alarm(self) -> bool:
-        """Whether any cell is called slower or faster."""
-        return any(cell.verdict in ("slower", "faster") for cell in self.found.cells)
+        """Whether any cell that did not change is called slower or faster."""
+        return bool(self.share("slower", 1.0) + self.share("faster", 1.0))
 
-    def share(self, verdict: str) -> float:
-        return sum(cell.verdict == verdict for cell in self.found.cells) / len(self.found.cells)
+    def share(self, verdict: str, times: float) -> float:
+        """Of the cells with METG so many times as large, those with this verdict."""
+        of = [cell.verdict == verdict for cell in self.found.cells if self.times[cell.workload] == times]
+        return sum(of) / max(1, len(of))
 
 
 def within(world: World, times: float, seed: int, cells: int = 4, question: Question | None = None) -> Trial:
@@ -67,7 +78,8 @@ def within(world: World, times: float, seed: int, cells: int = 4, question: Ques
         rounds += pair[0].rounds / cells
         seconds += machine.now / cells
     made = [Side(name, tuple(measurements)) for name, measurements in zip(("old", "new"), sides, strict=True)]
-    return Trial(compare(made, question), round(rounds), seconds)
+    every = {f"w{number}": times for number in range(cells)}
+    return Trial(compare(made, question), round(rounds), seconds, every)
 
 
 def across(
@@ -76,25 +88,31 @@ def across(
     seed: int,
     sessions: tuple[int, int] = (5, 1),
     cells: int = 2,
+    slower: int | None = None,
     between: float = BETWEEN,
+    budget: float = math.inf,
     question: Question | None = None,
 ) -> Trial:
-    """Two builds in sessions of their own: so many of the old one, so many of the new one."""
+    """Two builds in sessions of their own: so many of the old one, so many of the new one. Only the first
+    `slower` cells (None: all) differ. A session has a `budget` of simulated seconds."""
+    every = {f"w{number}": times if number < (slower or cells) else 1.0 for number in range(cells)}
     rng = np.random.default_rng([seed, 77])
     sides: list[Side] = []
     seconds = 0.0
-    for name, count, factor in (("old", sessions[0], 1.0), ("new", sessions[1], times)):
+    for name, count in zip(("old", "new"), sessions, strict=True):
         measurements = []
         for session in range(count):
-            for number in range(cells):
-                slower = factor * math.exp(between * float(rng.standard_normal()))
-                (search,), machine = _measured(world, [slower], [seed, number, session, name == "new"])
+            for number, workload in enumerate(every):
+                factor = every[workload] if name == "new" else 1.0
+                factor *= math.exp(between * float(rng.standard_normal()))
+                seeds = [seed, number, session, name == "new"]
+                (search,), machine = _measured(world, [factor], seeds, budget / cells)
                 build = "aaaa" if name == "old" else "bbbb"
                 folder = Path(f"{name}{session}")
-                measurements.append(_measurement(folder, f"w{number}", build, search.samples()))
+                measurements.append(_measurement(folder, workload, build, search.samples()))
                 seconds += machine.now
         sides.append(Side(name, tuple(measurements)))
-    return Trial(compare(sides, question), 0, seconds)
+    return Trial(compare(sides, question), 0, seconds, every)
 
 
 def until_decided(
@@ -117,29 +135,32 @@ def until_decided(
     for name, search in zip(("old", "new"), searches, strict=True):
         assert isinstance(search, UntilDecided)
         sides.append(Side(name, (_measurement(Path("r"), "w", name, search.everything()),)))
-    return Trial(compare(sides, question), searches[0].rounds, machine.now)
+    return Trial(compare(sides, question), searches[0].rounds, machine.now, {"w": times})
 
 
 def _systems(world: World, factors: Sequence[float], seed: Sequence[int]) -> list[System]:
     rng = np.random.default_rng(list(seed))
     machine = Machine(world.machine, world.scatter, rng)
     curves: list[Curve] = [world.curve.scaled(factor) for factor in factors]
-    return [System(machine, curve, Timeline(world.system(rng))) for curve in curves]
+    return [System(machine, curve, Timeline(world.system(rng)), world.processes) for curve in curves]
 
 
 def _measured(
-    world: World, factors: Sequence[float], seed: Sequence[int]
+    world: World, factors: Sequence[float], seed: Sequence[int], budget: float = math.inf
 ) -> tuple[list[MetgSearch], Machine]:
     """Searches of systems in common rounds, as a study makes them."""
     systems = _systems(world, factors, seed)
     searches = [MetgSearch(CellSettings(seed=seed[0], search_resamples=100)) for _ in systems]
-    while not all(search.done for search in searches):
+    machine = systems[0].machine
+    while not all(search.done for search in searches) and machine.now < budget:
         _round(searches, systems, world.pause)
-    return searches, systems[0].machine
+    return searches, machine
 
 
 def _round(searches: Sequence[Experiment], systems: Sequence[System], pause: float) -> None:
     machine = systems[0].machine
+    for system in systems:
+        system.turn(len(systems))
     for turn, requests in enumerate(zip_longest(*(search.next_round() for search in searches))):
         machine.refer(again=turn == 0)
         for search, system, request in zip(searches, systems, requests, strict=True):

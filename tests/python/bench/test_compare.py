@@ -15,8 +15,8 @@ def test_a_quiet_study_finds_a_fifth_and_raises_no_alarm() -> None:
     same = [within(WORLDS["quiet"], 1.0, seed, cells=2) for seed in range(2)]
     slower = [within(WORLDS["quiet"], 1.2, seed, cells=2) for seed in range(2)]
     assert alarms(same) == 0
-    assert [one.share("slower") for one in slower] == [1.0] * 2
-    assert not any(one.wrong(1.2) for one in slower)
+    assert [one.share("slower", 1.2) for one in slower] == [1.0] * 2
+    assert not any(one.wrong for one in slower)
 
 
 def test_two_builds_are_decided() -> None:
