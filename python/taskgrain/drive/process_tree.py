@@ -58,14 +58,15 @@ class Tree:
         return one.stdin, one.stdout, one.stderr
 
     def pids(self) -> list[int]:
-        """All living processes of the command, without the supervisor."""
-        return _core.descendants([self.process.pid])
+        """All living processes of the command, without the supervisor; those that were stopped, while they
+        are: they start no other."""
+        return self._stopped or _core.descendants([self.process.pid])
 
     def stop(self) -> None:
         """Takes every process off the cores (SIGSTOP)."""
         # While some still run, they may start others: go on until nobody new is seen.
         for _ in range(50):
-            new = [pid for pid in self.pids() if pid not in self._stopped]
+            new = [pid for pid in _core.descendants([self.process.pid]) if pid not in self._stopped]
             if not new:
                 return
             _signal(new, signal.SIGSTOP)
@@ -92,7 +93,7 @@ class Tree:
             self._lifeline.shutdown(socket.SHUT_WR)
         code = self.wait(timeout)
         if code is None:  # the supervisor itself is stuck or stopped
-            for pid in [*self.pids(), self.process.pid]:
+            for pid in [*_core.descendants([self.process.pid]), self.process.pid]:
                 with contextlib.suppress(OSError):
                     os.kill(pid, signal.SIGKILL)
             code = self.wait(_KILLED_SECONDS)

@@ -34,11 +34,22 @@ def cpu_ticks() -> dict[int, list[int]]:
     return {int(words[0][3:]): [int(word) for word in words[1:9]] for words in lines if words[0] != "cpu"}
 
 
-def _all_cpu_seconds() -> dict[int, float]:
-    try:
-        return {int(name): cpu_seconds(int(name)) for name in os.listdir("/proc") if name.isdigit()}
-    except OSError:
-        return {}
+class _Processes:
+    """All processes. To list them takes longest, and is done only after one was started."""
+
+    def __init__(self) -> None:
+        self._newest, self._pids = b"", list[int]()
+
+    def cpu_seconds(self) -> dict[int, float]:
+        """The processor time of each."""
+        try:
+            with open("/proc/loadavg", "rb") as file:
+                newest = file.read().split()[4]
+            if newest != self._newest:
+                self._newest, self._pids = newest, [int(one) for one in os.listdir("/proc") if one.isdigit()]
+        except (OSError, IndexError):
+            return {}
+        return {pid: cpu_seconds(pid) for pid in self._pids}
 
 
 def _last_processor(pid: int) -> int:
@@ -141,6 +152,7 @@ class BusyWatch:
     """
 
     _last: ClassVar[_Reading] = _Reading(-math.inf, {}, {})
+    _processes: ClassVar[_Processes] = _Processes()
 
     def __init__(self, cores: Collection[int], own: Iterable[int] = ()) -> None:
         self._cores = frozenset(cores)
@@ -151,7 +163,7 @@ class BusyWatch:
     @classmethod
     def _read(cls) -> _Reading:
         cls._last = _Reading(
-            time.perf_counter(), _all_cpu_seconds(), cpu_ticks(), energy.read(), throttled_seconds()
+            time.perf_counter(), cls._processes.cpu_seconds(), cpu_ticks(), energy.read(), throttled_seconds()
         )
         return cls._last
 

@@ -62,6 +62,14 @@ def test_a_process_that_is_gone_has_no_switches() -> None:
     assert involuntary_switches(gone.pid) == 0
 
 
+def test_a_process_that_was_started_since_is_among_all() -> None:
+    known = busy._Processes()
+    known.cpu_seconds()
+    with subprocess.Popen(["sleep", "100"]) as one:
+        assert {os.getpid(), one.pid} <= known.cpu_seconds().keys()
+        one.kill()
+
+
 def test_ticks_are_those_of_each_processor() -> None:
     before = cpu_ticks()
     assert os.sched_getaffinity(0) <= before.keys()
