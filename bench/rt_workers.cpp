@@ -1,14 +1,19 @@
 /// What taskgrain::rt costs by its number of workers.
 ///
-///     rt-workers              memory, start and end of a runtime, the last look at all workers before a wait returns,
-///                             and a launch, with 2 to 4096 workers
-///     rt-workers SENDERS N    N tasks of worker 0, one after another, after so many others have sent it something: for
-///                             valgrind --tool=callgrind
+///     rt-workers                      memory, start and end of a runtime, the last look at all workers before a wait
+///                                     returns, and a launch, with 2 to 4096 workers; then how often a thread sleeps for
+///                                     a task of each program below, with 2 to 256 workers
+///     rt-workers PROGRAM WORKERS N    a program of N tasks, for valgrind --tool=callgrind
+///
+/// The programs: `senders`, tasks of worker 0, one after another, after all others have sent it something; `flow`,
+/// `graph` and `sequence`, a task for each worker in each step, which comes after three of the step before; `stealing`,
+/// tasks of worker 0 of about a microsecond, which all may steal.
 ///
 /// More workers than cores take turns on them, so the times tell only how they grow; counts and memory are those of a
 /// machine that has the cores.
 
 #include <malloc.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,7 +22,9 @@
 #include <cstdlib>
 #include <fstream>
 #include <optional>
+#include <string_view>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "taskgrain/rt.hpp"
@@ -83,9 +90,10 @@ void print(int workers) {
               after.resident - before.resident, start.count(), end.count(), last_look(workers).count(), launch.count());
 }
 
-/// Worker 0 runs `tasks` tasks, one after another.
-void run(int senders, int tasks) {
-  rt::Runtime runtime({.workers = senders + 1, .spin = std::chrono::nanoseconds(0)});
+rt::Runtime workers(int number) { return rt::Runtime({.workers = number, .spin = std::chrono::nanoseconds(0)}); }
+
+void senders(int number, int tasks) {
+  rt::Runtime runtime = workers(number);
   rt::Taskflow<int> chain(runtime);
   chain.indegree([](int) { return 1; }).worker([](int) { return 0; }).bound([](int) { return true; });
   chain.run([&](int k) {
@@ -96,10 +104,104 @@ void run(int senders, int tasks) {
   greeting.run([&](int k) {
     if (k > 0) chain.fulfill(tasks);
   });
-  for (int k = 1; k <= senders; ++k) greeting.fulfill(k);
+  for (int k = 1; k < number; ++k) greeting.fulfill(k);
   runtime.wait();
   chain.fulfill(0);
   runtime.wait();
+}
+
+/// Calls `call` with the three workers, or fewer, that a worker meets in the next step.
+template <typename Call>
+void each_beside(int worker, int number, const Call& call) {
+  for (int k = std::max(0, worker - 1); k <= std::min(number - 1, worker + 1); ++k) call(k);
+}
+
+void flow(int number, int tasks) {
+  struct Key {
+    int step, worker;
+  };
+  rt::Runtime runtime = workers(number);
+  rt::Taskflow<Key> flow(runtime);
+  flow.worker([](Key key) { return key.worker; }).bound([](Key) { return true; });
+  flow.indegree([&](Key key) {
+    int before = 0;
+    each_beside(key.worker, number, [&](int) { ++before; });
+    return key.step == 0 ? 1 : before;
+  });
+  flow.run([&](Key key) {
+    if (key.step + 1 < tasks / number) each_beside(key.worker, number, [&](int k) { flow.fulfill({key.step + 1, k}); });
+  });
+  for (int k = 0; k < number; ++k) flow.fulfill({0, k});
+  runtime.wait();
+}
+
+void graph(int number, int tasks) {
+  rt::Runtime runtime = workers(number);
+  rt::TaskGraph body;
+  std::vector<rt::TaskGraph::Node> nodes;
+  for (int k = 0; k < number; ++k) nodes.push_back(body.task(k, [] {}));
+  for (int k = 0; k < number; ++k)
+    each_beside(k, number, [&](int other) {
+      body.carried_edge(nodes[static_cast<std::size_t>(other)], nodes[static_cast<std::size_t>(k)]);
+    });
+  rt::CompiledGraph compiled(runtime, std::move(body));
+  compiled.launch({.iterations = tasks / number});
+  runtime.wait();
+}
+
+void sequence(int number, int tasks) {
+  rt::Runtime runtime = workers(number);
+  rt::Sequence sequence(runtime, {.automatic_traces = 0});
+  std::vector<rt::Data> data[2];
+  for (auto& step : data)
+    for (int k = 0; k < number; ++k) step.push_back(sequence.token({.home = k}));
+  std::vector<rt::Access> uses;
+  for (int step = 0; step < tasks / number; ++step)
+    for (int worker = 0; worker < number; ++worker) {
+      uses.assign({write(data[step % 2][static_cast<std::size_t>(worker)])});
+      each_beside(worker, number,
+                  [&](int k) { uses.push_back(read(data[(step + 1) % 2][static_cast<std::size_t>(k)])); });
+      sequence.task(uses, [] {});
+    }
+  sequence.wait();
+}
+
+void stealing(int number, int tasks) {
+  rt::Runtime runtime = workers(number);
+  rt::Taskflow<int> flow(runtime);
+  flow.indegree([](int) { return 1; }).worker([](int) { return 0; });
+  flow.run([&](int) {
+    for (volatile int turn = 0; turn < 500; turn = turn + 1) {
+    }
+  });
+  for (int k = 0; k < tasks; ++k) flow.fulfill(k);
+  runtime.wait();
+}
+
+constexpr struct {
+  const char* name;
+  void (*run)(int workers, int tasks);
+} programs[] = {{"senders", senders}, {"flow", flow}, {"graph", graph}, {"sequence", sequence}, {"stealing", stealing}};
+
+/// How often threads of this process have gone to sleep.
+long sleeps() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_nvcsw;
+}
+
+void print_sleeps(int workers) {
+  std::printf("%7d", workers);
+  for (const auto& [name, run] : programs) {
+    constexpr int fewer = 1 << 12, more = 3 << 12;
+    const long before = sleeps();
+    run(workers, fewer);
+    const long between = sleeps();
+    run(workers, more);
+    std::printf(" %10.2f", static_cast<double>(sleeps() - between - (between - before)) / (more - fewer));
+    std::fflush(stdout);
+  }
+  std::printf("\n");
 }
 
 int number(const char* what, const char* text, int least, int most) {
@@ -113,12 +215,17 @@ int number(const char* what, const char* text, int least, int most) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc == 3) {
-    const int senders = number("SENDERS", argv[1], 0, 4095);
-    return run(senders, number("N", argv[2], 1, 1'000'000'000)), 0;
+  if (argc == 4) {
+    for (const auto& [name, run] : programs)
+      if (std::string_view(name) == argv[1])
+        return run(number("WORKERS", argv[2], 1, 4096), number("N", argv[3], 1, 1'000'000'000)), 0;
+    std::fprintf(stderr, "taskgrain-rt-workers: PROGRAM is '%s', allowed are", argv[1]);
+    for (const auto& one : programs) std::fprintf(stderr, " %s", one.name);
+    std::fprintf(stderr, "\n");
+    return 2;
   }
   if (argc != 1) {
-    std::fprintf(stderr, "taskgrain-rt-workers: %d arguments, allowed are none, or SENDERS N\n", argc - 1);
+    std::fprintf(stderr, "taskgrain-rt-workers: %d arguments, allowed are none, or PROGRAM WORKERS N\n", argc - 1);
     return 2;
   }
   std::printf("%7s %10s %12s %10s %10s %14s %16s\n", "workers", "heap, MB", "resident, MB", "start, ms", "end, ms",
@@ -130,4 +237,8 @@ int main(int argc, char** argv) {
       std::printf("%7d %s\n", workers, error.what());
     }
   }
+  std::printf("\nsleeps of threads, for a task\n%7s", "workers");
+  for (const auto& one : programs) std::printf(" %10s", one.name);
+  std::printf("\n");
+  for (const int workers : {2, 4, 16, 64, 256}) print_sleeps(workers);
 }
