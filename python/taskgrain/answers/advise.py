@@ -290,7 +290,8 @@ def others(curves: Iterable[Curve], question: Question) -> list[str]:
 def differences(curve: Curve, question: Question) -> list[str]:
     """Names the fields in which a curve differs from the question."""
     own, asked = curve.workload.fields(), question.workload.fields()
-    found = [f"{name} {own[name]}" for name in own if own[name] != asked[name]]
+    same = asked["dag_hash"] and own["dag_hash"] == asked["dag_hash"]
+    found = [f"{key} {own[key]}" for key in own if own[key] != asked[key] and not (same and key == "dag")]
     return found + ([counted(curve.cores or 0, "core")] if curve.cores != question.cores else [])
 
 

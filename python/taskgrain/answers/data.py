@@ -145,7 +145,7 @@ class Results(Folder):
     cells: tuple[Cell, ...]
     failures: tuple[Failure, ...] = ()
     lines: Sequence[Line] = ()
-    """Those that are shown."""
+    """The lines that are shown."""
 
     @property
     def study_text(self) -> str:

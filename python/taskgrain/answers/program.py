@@ -13,6 +13,9 @@ from taskgrain.graphs.task_graph import Bound, TaskGraph
 from taskgrain.words.errors import InputError
 from taskgrain.words.interval import Interval
 
+_LEAST, _MOST = 1e-11, 1e9
+"""Seconds of the mean of all points, and of all together, that can be asked for."""
+
 
 @dataclass(frozen=True)
 class Cost:
@@ -23,8 +26,8 @@ class Cost:
     lost: Interval
     """The share of the time that the graph itself does not need on these cores."""
     overhead: float | None
-    """Seconds of a core that a point of the measured graph takes beside its work, and beside the cores that
-    the shape of the graph leaves idle."""
+    """Seconds that a point of the measured graph takes beside its work, by which the critical path or the
+    work of all cores comes to this time."""
     shorter: float | None
     """The share of tasks whose work takes less than that."""
 
@@ -35,11 +38,8 @@ class Program:
 
     name: str
     graph: TaskGraph
-
-    @cached_property
-    def steps(self) -> Steps:
-        """The graph as it is measured."""
-        return in_steps(self.graph)
+    steps: Steps
+    """The graph as it is measured, with the times that the file says."""
 
     @cached_property
     def bound(self) -> Bound:
@@ -61,6 +61,17 @@ class Program:
         """The mean work of the points that are measured: tasks, and those that pass outputs on."""
         return self.total / self.steps.points
 
+    @property
+    def chain(self) -> int:
+        """The tasks of the critical path."""
+        return len(self.graph.longest_chain)
+
+    @property
+    def _points_of_chain(self) -> int:
+        """The same with the points that pass outputs on: it has one in each step."""
+        first, last = self.graph.longest_chain[0], self.graph.longest_chain[-1]
+        return self.steps.levels[last] - self.steps.levels[first] + 1
+
     def cost(self, efficiency: Efficiency, cores: int) -> Cost:
         """The cost by the efficiency on so many cores."""
         time = efficiency.found.inverse(self.total / cores)
@@ -71,7 +82,11 @@ class Program:
         )
         if time.value is None:
             return Cost(time, lost, None, None)
-        overhead = (time.value - least) * cores / self.steps.points
+        # Whichever of the two takes the time: the critical path, or all points on these cores.
+        overhead = min(
+            (time.value - self.bound.critical_path) / self._points_of_chain,
+            (time.value * cores - self.total) / self.steps.points,
+        )
         return Cost(time, lost, overhead, bisect_left(self.ranked, overhead) / len(self.ranked))
 
     def least(self, cores: int) -> float:
@@ -79,9 +94,10 @@ class Program:
         return max(self.bound.critical_path, self.total / cores)
 
     def fused(self, overhead: float, tasks: int, cores: int) -> float:
-        """The time if so many tasks after each other were one, so that there is less overhead, and if that
-        made no chain longer."""
-        return max(self.bound.critical_path, (self.total + len(self.ranked) * overhead / tasks) / cores)
+        """The time if so many points after each other were one, and no chain took longer for that."""
+        least = overhead / tasks
+        path = self.bound.critical_path + self._points_of_chain * least
+        return max(path, (self.total + self.steps.points * least) / cores)
 
     @property
     def most_cores(self) -> float:
@@ -101,11 +117,14 @@ def of_graph(name: str, graph: TaskGraph, unit: float | None, scale: float) -> P
         allowed = "nothing: the times of the file are in seconds"
         if unit is None:
             allowed = f"the time of 1, such as 1us: {graph.kind} {what}"
-        raise InputError("--unit", unit or "", allowed)
+        raise InputError("--unit", "" if unit is None else f"{unit:g} s", allowed)
     factor = scale * (unit or 1.0)
-    times = [one * factor for one in graph.durations]
-    if not 0.0 < sum(times) < 1e9:
+    times, steps = [one * factor for one in graph.durations], in_steps(graph)
+    total = sum(times)
+    if total < _LEAST * steps.points or not total < _MOST:
         raise InputError(
-            "--scale", scale, f"what makes a sum of times above 0 s and below 1e9 s, not {sum(times):g} s"
+            f"times of {name}",
+            f"{total:g} s together",
+            f"{_LEAST:g} s for each point and less than {_MOST:g} s",
         )
-    return Program(name, replace(graph, durations=times, unit="s"))
+    return Program(name, replace(graph, durations=times, unit="s"), steps)

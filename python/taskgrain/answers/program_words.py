@@ -8,7 +8,6 @@ from taskgrain.answers.advise import Answer
 from taskgrain.answers.program import Program
 from taskgrain.words import quantity
 
-_MOST_FUSED = 1024
 _WORTH = 0.9
 """The part of the time that a change leaves, if it is worth a sentence."""
 
@@ -19,10 +18,8 @@ def allowed(program: Program, cores: int) -> Iterator[str]:
     short, half, long = (quantity.seconds(ranked[k], 2) for k in (0, len(ranked) // 2, -1))
     work, path = quantity.seconds(program.total), quantity.seconds(bound.critical_path)
     most = quantity.mean(program.most_cores)
-    yield (
-        f"It has {quantity.counted(len(ranked), 'task')} of {short} to {long}, half of them at most {half}, "
-        f"together {work}."
-    )
+    spread = f"{short} to {long}, half of them at most {half}," if ranked[0] < ranked[-1] else f"{short},"
+    yield f"It has {quantity.counted(len(ranked), 'task')} of {spread} together {work}."
     held = f": that is its critical path, which keeps {most} of them busy."
     beyond = f". More than {most} cores gain nothing: the critical path takes {path}."
     yield (
@@ -41,6 +38,8 @@ def reached(program: Program, answers: Sequence[Answer]) -> Iterator[str]:
     """Tells what the best and the worst of the systems that one can choose cost, and what longer tasks would
     gain."""
     known = sorted((one for one in answers if one.known), key=lambda one: -one.speed)
+    if far := [one.name for one in answers if one.curve and not one.known]:
+        yield f"The time with {quantity.listed(far)} is not known: the runs were of tasks of other times."
     for one in known[:1] + known[1:][-1:]:
         cost = program.cost(one.efficiency, one.occupied)
         assert cost.overhead is not None and cost.shorter is not None
@@ -64,11 +63,12 @@ def _longer(program: Program, best: Answer) -> Iterator[str]:
     least = program.least(best.occupied)
     if least > _WORTH * now:
         return
-    tasks = 2
-    while tasks < _MOST_FUSED and program.fused(overhead, tasks, best.occupied) * _WORTH > least:
+    tasks = 1
+    while 2 * tasks <= program.chain and program.fused(overhead, tasks, best.occupied) * _WORTH > least:
         tasks *= 2
-    then = quantity.seconds(program.fused(overhead, tasks, best.occupied), 2)
-    yield (
-        f"If {tasks} tasks that follow each other were one, it would take about {then} with {best.name}, as "
-        "long as no chain of tasks becomes longer by that."
-    )
+    then = program.fused(overhead, tasks, best.occupied)
+    if then <= _WORTH * now:
+        yield (
+            f"If {tasks} tasks that follow each other were one, it would take about {quantity.seconds(then)} "
+            f"with {best.name}, as long as no chain of tasks takes longer for that."
+        )

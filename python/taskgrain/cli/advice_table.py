@@ -73,11 +73,17 @@ def _costs(program: Program, answers: Sequence[Answer]) -> dict[str, list[str]]:
     """The columns for the graph of a program."""
     costs = [program.cost(one.efficiency, one.occupied) for one in answers]
     return {
-        "time": [quantity.interval(one.time) for one in costs],
+        "time": [_time(one.time) for one in costs],
         "lost": [quantity.about_percent(one.lost) for one in costs],
         "a task costs": [quantity.seconds(one.overhead, 2) for one in costs],
         "shorter tasks": [quantity.percent(one.shorter) for one in costs],
     }
+
+
+def _time(one: Interval) -> str:
+    if one.value is None and one.about is not None:
+        return f"{'over' if one.high is None else 'under'} {quantity.seconds(one.about, 2)}"
+    return quantity.interval(one)
 
 
 def source(one: Answer) -> str:

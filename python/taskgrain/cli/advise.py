@@ -123,13 +123,14 @@ def advise(
     It answers from results folders (--from), and with --measure it measures what is missing. Without --width,
     --tasks-per-core or --like, a step has 8 tasks for each core.
     """
-    if "iterations" in graph.given:
+    if "iterations" in graph.given and file is None:
         raise UsageError("--iterations: --at says how long the tasks are; give only that")
     program: Program | None = None
     if file is not None:
         measure = measure or not sources
         program = _program(file, unit, scale, graph, at)
-        graph = _measured_graph(program, graph, output, context)
+        temporary = tempfile.TemporaryDirectory(prefix="taskgrain-", ignore_cleanup_errors=True)
+        graph = _measured_graph(program, graph, Path(context.with_resource(temporary)))
     elif unit is not None or scale is not None:
         raise UsageError(f"{'--scale' if unit is None else '--unit'} is for --graph: give that too")
     elif at is None:
@@ -190,6 +191,8 @@ def advise(
         settings = {"budget": seconds, "validate": graph.validate, "isa": graph.isa}
         settings |= {"hosts": hosts or "", "hostfile": hostfile or ""}
         settings |= {"steps": graph.given["steps"]} if "steps" in graph.given else {}
+        if program and output:
+            question = replace(question, workload=_kept_graph(program, graph, output).workload)
         with folder_for(output) as into:
             more = measured(
                 question, lacking, known, graph.cores, settings, into, quiet=quiet, kept=output is not None
@@ -215,7 +218,7 @@ def advise(
             note(one)
     if interrupted:
         raise Interrupted(interrupted)
-    if not any(one.curve and one.efficiency.how != "unknown" for one in ordered):
+    if not any(one.known if program else one.efficiency.how != "unknown" for one in ordered if one.curve):
         raise typer.Exit(EXIT_FAILED)
 
 
@@ -233,23 +236,26 @@ def _program(file: Path, unit: str | None, scale: str | None, graph: GraphOption
     return of_graph(file.name, read(file, "--graph"), seconds, factor)
 
 
-def _measured_graph(
-    program: Program, graph: GraphOptions, output: Path | None, context: typer.Context
-) -> GraphOptions:
-    """The options with the program's graph in steps: in a file beside the results, or thrown away."""
-    from taskgrain.results import whole_file
+def _measured_graph(program: Program, graph: GraphOptions, folder: Path) -> GraphOptions:
+    """The options with the program's graph in steps, in a folder."""
+    from taskgrain.results import store, whole_file
 
-    if output is None:
-        folder = tempfile.TemporaryDirectory(prefix="taskgrain-", ignore_cleanup_errors=True)
-        steps = Path(context.with_resource(folder), "steps.json")
-    else:
-        steps = output.with_name(f"{output.name}.steps.json")
-    try:
-        steps.parent.mkdir(parents=True, exist_ok=True)
-        whole_file.write(steps, program.steps.text().encode())
-    except OSError as error:
-        raise InputError("--output", str(steps), f"a file that can be written ({error.strerror})") from error
+    steps = folder / store.STEPS
+    whole_file.write(steps, program.steps.text().encode())
     return replace(graph, given={**graph.given, "dag": str(steps)})
+
+
+def _kept_graph(program: Program, graph: GraphOptions, output: Path) -> GraphOptions:
+    """The same in the folder of the results, which has no other graph."""
+    from taskgrain.results import store
+
+    store.check_folder(output)
+    steps = output / store.STEPS
+    same = steps.is_file() and steps.read_bytes() == program.steps.text().encode()
+    if not same and output.is_dir() and any(output.iterdir()):
+        raise InputError("--output", str(output), "a new or empty folder, or one with results of this graph")
+    store.make_folder(output)
+    return _measured_graph(program, graph, output)
 
 
 def with_defaults(given: Mapping[str, Any]) -> dict[str, Any]:

@@ -76,6 +76,7 @@ def run(
     from taskgrain.results.hosts import differences
     from taskgrain.study.field import flag
     from taskgrain.study.settings import Settings
+    from taskgrain.study.shape import shape_of
     from taskgrain.study.study import Study
     from taskgrain.study.workload import EMPTY, Cell
 
@@ -87,7 +88,7 @@ def run(
         raise UsageError("--iterations: a time needs tasks that work; give another --kernel than empty")
     wanted = single.Wanted(
         workload=graph.workload,
-        steps=graph.count("steps", _STEPS, low=1),
+        steps=graph.count("steps", shape_of(graph.workload).steps or _STEPS, low=1),
         iterations=0 if task is not None else graph.count("iterations", 0, or_time=True),
         task_seconds=task,
         repeats=numbers.integer(5 if repeats is None else repeats, "--repeats", low=1, high=100_000),

@@ -11,36 +11,62 @@ from taskgrain.words.errors import InputError
 
 FORMAT = "Chakra"
 _SPACE = re.compile(r"\s*")
-BEGIN = re.compile(r'\{\s*\}\s*\{|\{\s*"(attr|version|id|type)":')
-"""Metadata, which may be empty, or a node. No other format begins so."""
+_NAMES = {"durationMicros": "duration_micros", "ctrlDeps": "ctrl_deps", "dataDeps": "data_deps"}
+"""The names of fields in JSON, and those of protobuf, which some writers keep."""
+
+
+def is_chakra(text: str) -> bool:
+    """Tells a trace from other JSON by its first object: another one follows it, or it is a node."""
+    try:
+        first, at = json.JSONDecoder().raw_decode(text, _space(text, 0))
+    except (ValueError, RecursionError):
+        return False
+    if not isinstance(first, dict) or {"workflow", "steps"} & first.keys():
+        return False
+    fields = {*_NAMES, *_NAMES.values()}
+    return (text.startswith("{", _space(text, at)) and "width" not in first) or bool(fields & first.keys())
 
 
 def read_chakra(text: str) -> TaskGraph:
     """The nodes of a trace, one JSON object after another, with times in microseconds. What is 0 or empty is
     not written. Raises `InputError`."""
-    decoder, at = json.JSONDecoder(), 0
+    decoder, at = json.JSONDecoder(), _space(text, 0)
     durations: dict[str, float | None] = {}
     before = []
+    objects = 0
     while at < len(text):
         try:
             node, at = decoder.raw_decode(text, at)
         except (ValueError, RecursionError) as error:
             raise InputError("JSON", str(error), "nodes of a Chakra trace") from error
-        at = _SPACE.match(text, at).end()  # type: ignore[union-attr]
+        at = _space(text, at)
         if not isinstance(node, dict):
             raise InputError("JSON", node, "nodes of a Chakra trace, which are objects")
+        objects += 1
         if not {"id", "name", "type"} & node.keys():
+            if objects > 1:
+                raise InputError(f"object {objects}", [*node], "a node with an id, a name or a type")
             continue  # the metadata
-        name = str(node.get("id", 0))
+        node = {name: node.get(name, node.get(other)) for name, other in _NAMES.items()} | {
+            "id": node.get("id", 0)
+        }
+        name = str(node["id"])
         if name in durations:
             raise InputError("id", name, "an id that no other node has")
-        durations[name] = amount(node.get("durationMicros", 0), f"time of {name}") / 1e6
+        took = node["durationMicros"]
+        durations[name] = None if took is None else amount(took, f"time of {name}") / 1e6
         before += [(name, str(other)) for key in ("ctrlDeps", "dataDeps") for other in _list(node, key)]
     return made(FORMAT, durations, before, "s")
 
 
+def _space(text: str, at: int) -> int:
+    """The place after the white space at a place."""
+    found = _SPACE.match(text, at)
+    return found.end() if found else at
+
+
 def _list(node: dict[str, Any], key: str) -> list[object]:
-    found = node.get(key, [])
+    found = node[key] or []
     if not isinstance(found, list):
         raise InputError(key, found, "a list of ids")
     return found

@@ -17,8 +17,9 @@ _TOKEN = re.compile(
 _VALUE = r"""(?:[^\W\d]\w*|-?(?:\.\d+|\d+(?:\.\d*)?)(?:[eE][+-]?\d+)?(?!\w)|"[^"\\]*")"""
 _PLAIN_NAME = r'(?!(?i:node|edge|graph|subgraph|digraph|strict)\b)([^\W\d]\w*|\d+(?!\w)|"[^"\\]*")'
 _PLAIN = re.compile(
-    rf"""\s*{_PLAIN_NAME}(?:\s*->\s*{_PLAIN_NAME})?\s*"""
-    rf"""(?:\[((?:\s*[^\W\d]\w*\s*=\s*{_VALUE}\s*[,;]?)*)\s*\])?\s*(?:;|(?=\n\s*[\w"}}]))"""
+    rf"""\s*+{_PLAIN_NAME}(?:\s*+->\s*+{_PLAIN_NAME})?+"""
+    rf"""(?:\s*+\[\s*+((?>[^\W\d]\w*+\s*+=\s*+{_VALUE}\s*+[,;]?\s*+)*+)\])?+"""
+    r"""[ \t\r]*+(?:;|\n(?=\s*+[\w"}]))"""
 )
 """Most statements of large files, each read at once: `a -> b;` and `a [duration=3];`."""
 _ATTRIBUTE = re.compile(rf"([^\W\d]\w*)\s*=\s*({_VALUE})")

@@ -22,14 +22,14 @@ def read(path: Path, option: str = "--from") -> TaskGraph:
     try:
         with path.open("rb") as file:
             data = file.read(_MOST_BYTES + 1)
-        if len(data) > _MOST_BYTES:
-            raise InputError(option, str(path), f"a file of at most {_MOST_BYTES >> 30} GiB")
-        text = data.decode("utf-8-sig")
+        text = data[:_MOST_BYTES].decode("utf-8-sig")
     except (OSError, ValueError) as error:
         if isinstance(error, UnicodeDecodeError):
             raise InputError(option, f"{path}, byte {error.start}", "a text in UTF-8") from error
         why = error.strerror if isinstance(error, OSError) else str(error)
         raise InputError(option, str(path), f"a readable file ({why})") from error
+    if len(data) > _MOST_BYTES:
+        raise InputError(option, str(path), f"a file of at most {_MOST_BYTES >> 30} GiB")
     try:
         graph = _reader(text)(text)
         _ = graph.order  # there is no cycle
@@ -43,10 +43,8 @@ def read(path: Path, option: str = "--from") -> TaskGraph:
 def _reader(text: str) -> Callable[[str], TaskGraph]:
     begin = _COMMENTS.match(text)
     rest = text[begin.end() if begin else 0 :][:200]
-    if chakra.BEGIN.match(rest):
-        return chakra.read_chakra
     if rest.startswith("{"):
-        return _wfcommons
+        return chakra.read_chakra if chakra.is_chakra(text) else _wfcommons
     if re.match(r"(strict\s+)?(di)?graph\b", rest, re.IGNORECASE):
         return read_dot
     if re.match(r"\d+\s", rest):

@@ -58,6 +58,9 @@ class Steps:
                 f"at most {_MOST_POINTS}: tasks, and points that pass outputs on",
             )
         before, levels, passes = self.graph.before, self.levels, self.passes
+        times = self.graph.durations
+        # Not where all points take equally long, or none takes any time.
+        weighted = max(times) > 0.0 and (self.passed_on > 0 or min(times) < max(times))
         steps: list[list[tuple[int, bool]]] = [[] for _ in range(self.number)]  # a task, and whether it runs
         for task, level in enumerate(levels):
             steps[level].append((task, True))
@@ -79,19 +82,11 @@ class Steps:
                 at[points[k][0]] = place
             step: dict[str, object] = {"first_point": first, "width": len(points)}
             step["dependences"] = [inputs[k] for k in order]
-            if self._weighted:
-                step["weights"] = [self._weight(*points[k]) for k in order]
+            if weighted:
+                placed = (points[k] for k in order)
+                step["weights"] = [float(f"{times[task]:.6g}") if runs else 0 for task, runs in placed]
             written.append(step)
         return json.dumps({"steps": written}, separators=(",", ":"))
-
-    @property
-    def _weighted(self) -> bool:
-        """False where all points take equally long, or none takes any time."""
-        times = self.graph.durations
-        return max(times) > 0.0 and (self.passed_on > 0 or min(times) < max(times))
-
-    def _weight(self, task: int, runs: bool) -> float:
-        return float(f"{self.graph.durations[task]:.6g}") if runs else 0
 
 
 def in_steps(graph: TaskGraph) -> Steps:

@@ -89,16 +89,29 @@ class TaskGraph:
             circle[_SHOWN_OF_A_CYCLE:] = ["…"]
         return " → ".join([*circle, circle[0]])
 
+    @cached_property
+    def ends(self) -> list[float]:
+        """The time at which each task ends, if each begins as early as it can."""
+        ends = [0.0] * len(self.before)
+        for task in self.order:
+            begun = max((ends[one] for one in self.before[task]), default=0.0)
+            ends[task] = begun + self.durations[task]
+        return ends
+
+    @cached_property
+    def longest_chain(self) -> list[int]:
+        """The tasks of a chain that takes longest, from its first to its last."""
+        chain = [max(range(len(self.ends)), key=self.ends.__getitem__)]
+        while before := self.before[chain[-1]]:
+            chain.append(max(before, key=self.ends.__getitem__))
+        return chain[::-1]
+
     def bound(self) -> Bound:
         """The least that the graph takes, by its durations."""
-        starts, ends = [0.0] * len(self.before), [0.0] * len(self.before)
-        for task in self.order:
-            starts[task] = max((ends[one] for one in self.before[task]), default=0.0)
-            ends[task] = starts[task] + self.durations[task]
-        path = max(ends)
+        path = max(self.ends)
         # A task of no time runs at no time.
-        run = [task for task, one in enumerate(self.durations) if one > 0]
-        begin, end = sorted(starts[task] for task in run), sorted(ends[task] for task in run)
+        run = [(end - one, end) for end, one in zip(self.ends, self.durations, strict=True) if one > 0]
+        begin, end = sorted(one for one, _ in run), sorted(one for _, one in run)
         most = ended = 0
         for begun, time in enumerate(begin, 1):
             while ended < begun - 1 and end[ended] <= time + _SAME * path:  # gone before this one begins
@@ -111,7 +124,7 @@ class TaskGraph:
 def amount(value: object, what: str) -> float:
     """A number that a file says, of `what`. Raises `InputError` for what is none, or is negative."""
     try:
-        found = float(value)  # type: ignore[arg-type]
+        found = math.nan if isinstance(value, bool) else float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError, OverflowError):
         found = math.nan
     if not 0 <= found < math.inf:
@@ -130,7 +143,7 @@ def made(
     A pair may occur twice. Raises `InputError` for a task that is not there, where there are none, and for
     times without a finite sum."""
     if not durations:
-        raise InputError("graph", kind, "a file with a task")
+        raise InputError("tasks", 0, f"a {kind} file with a task")
     numbers = {name: number for number, name in enumerate(durations)}
     found: list[dict[int, None]] = [{} for _ in numbers]
     for name, other in before:

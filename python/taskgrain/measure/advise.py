@@ -95,7 +95,8 @@ def measured(
         problems |= {one.cell.partition("/")[0]: f"{one.kind_of}: {one.message}" for one in came.failures}
         # The answer is for the time that was asked for, whatever exactly was measured.
         said = [(cell.name, one) for cell in came.cells for one in cell.warnings]
-        for group in grouped([(cell, one) for cell, one in said if one.code != "task_time_off"]):
+        left_out = ("task_time_off", *(["steps_fixed"] if question.program else []))
+        for group in grouped([(cell, one) for cell, one in said if one.code not in left_out]):
             more = " and others" if len(group.cells) > 1 else ""
             notes.append(f"{group.cells[0].partition('/')[0]}{more}: {group.text}")
     last = newest(found, question)

@@ -44,9 +44,9 @@ SENTENCES = {
     "budget_before_first_run": "The budget ended before the first run. Give the study more time.",
     "run_beyond_budget": "A run of {tasks:,} tasks was not started, because it would take about "
     "{needed:seconds} or more, beyond the end of the budget of {budget:seconds}. Raise the budget, or choose "
-    "fewer steps or a smaller width.",
+    "a smaller graph.",
     "run_stopped": "A run of {tasks:,} tasks was stopped after {seconds:seconds}, as it took too much of the "
-    "budget of {budget:seconds}. Raise the budget, or choose fewer steps or a smaller width.",
+    "budget of {budget:seconds}. Raise the budget, or choose a smaller graph.",
     "budget_before_rounds": "The budget ended before the crossing was measured. METG is that of the search, "
     "which looks at each size once. Raise the budget.",
     "no_crossing_measured": "In {rounds:count round} the measured sizes stayed on one side of the threshold: "

@@ -31,9 +31,10 @@ def test_no_time_is_less_than_the_least_and_time_lost_is_what_is_above(
     assert cost.time.low is not None and cost.time.high is not None and cost.overhead is not None
     assert least <= cost.time.low <= cost.time.number <= cost.time.high
     assert cost.lost.number == pytest.approx(1.0 - least / cost.time.number)
-    assert cost.overhead * found.steps.points / cores == pytest.approx(cost.time.number - least)
+    assert found.fused(cost.overhead, 1, cores) == pytest.approx(cost.time.number)
     assert cost.shorter == sum(one < cost.overhead for one in found.graph.durations) / len(graph.before)
-    assert found.fused(0.0, 1, cores) == least <= found.fused(cost.overhead, 8, cores)
+    assert found.fused(0.0, 1, cores) == pytest.approx(least)
+    assert found.fused(cost.overhead, 8, cores) <= found.fused(cost.overhead, 2, cores)
 
 
 def test_what_is_not_known_stays_so() -> None:
@@ -57,8 +58,8 @@ def test_times_are_scaled() -> None:
         ({"a": 1.0}, "", None, 1.0, "does not say its unit"),
         ({"a": None}, "", None, 1.0, "has no times"),
         ({"a": 1.0}, "s", 1e-6, 1.0, "in seconds"),
-        ({"a": 0.0}, "s", None, 1.0, "a sum of times above 0 s"),
-        ({"a": 1e300}, "s", None, 1.0, "below 1e9 s"),
+        ({"a": 0.0}, "s", None, 1.0, "times of test: 0 s together is not"),
+        ({"a": 1e300}, "s", None, 1.0, "less than 1e+09 s"),
     ],
 )
 def test_units_that_are_needed_or_not(
@@ -78,3 +79,12 @@ def test_the_bound_is_told_before_any_system() -> None:
     )
     passing = program(Graph(((), (0,), (1, 0)), (4, 4, 4)))
     assert "has 1 point more, 25 % of all" in [*allowed(passing, 2)][2]
+
+
+def test_where_the_critical_path_takes_the_time_its_tasks_cost_it() -> None:
+    """A hundred tasks in a chain, of 1 µs: the other cores are idle for the shape, and not for the system."""
+    chain = program(Graph(tuple((n - 1,) if n else () for n in range(100)), (1,) * 100))
+    for cores in (2, 64):
+        cost = chain.cost(Efficiency("measured", Interval(100 / 178 / cores)), cores)
+        assert cost.overhead == pytest.approx(0.78e-6) and cost.shorter == 0.0
+        assert chain.fused(0.78e-6, 2, cores) == pytest.approx(139e-6)

@@ -234,7 +234,32 @@ def test_the_graph_of_a_program(taskgrain: Command, systems: Path, tmp_path: Pat
     assert fast["cost"]["time"]["value"] == pytest.approx(155e-6, rel=0.02)
     assert fast["cost"]["overhead"] == pytest.approx(1e-6, rel=0.4) and fast["cost"]["shorter"] == 0.0
     other = taskgrain(*words, "--from", tmp_path / "kept", "--scale", "10")
-    assert other.code == 1 and "together 1.50 ms" in other.out and "No folder has" in other.out
+    assert other.code == 1 and "together 1.50 ms" in other.out and "is not known: the runs were" in other.out
+    near = taskgrain(*words, "--from", tmp_path / "kept", "--scale", "1.1", "--json")
+    (fast,) = json.loads(near.out)["answers"]
+    assert near.code == 0 and fast["cost"]["time"]["value"] == pytest.approx(170e-6, rel=0.02)
+    other = taskgrain(*words, "--cores", "2", "--from", tmp_path / "kept")
+    assert other.code == 1 and "has dag/dag=steps.json" in other.err and ": 1 core; not what" in other.err
+
+
+def test_a_graph_is_kept_with_its_results_and_replaces_nothing(
+    taskgrain: Command, systems: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "program.dot").write_text(PROGRAM)
+    (tmp_path / "other.dot").write_text(PROGRAM.replace("duration=6", "duration=7"))
+    words = ("--unit", "10us", "--systems", systems, "--system", "fast", "-q", "--cores", "1")
+    assert taskgrain("advise", "--graph", tmp_path / "program.dot", *words, "-o", tmp_path / "kept").code == 0
+    kept = (tmp_path / "kept" / "steps.json").read_bytes()
+    refused = taskgrain("advise", "--graph", tmp_path / "other.dot", *words, "-o", tmp_path / "kept")
+    assert refused.code == 2 and refused.err.startswith("taskgrain: --output: ")
+    assert (tmp_path / "kept" / "steps.json").read_bytes() == kept
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "steps.json").write_text("mine")
+    for output in (tmp_path / "full", tmp_path, tmp_path / "program.dot", "/dev/null"):
+        refused = taskgrain("advise", "--graph", tmp_path / "program.dot", *words, "-o", output)
+        assert refused.code == 2 and refused.err.startswith("taskgrain: --output: "), output
+    assert {one.name for one in tmp_path.iterdir()} >= {"kept", "full"}
+    assert (tmp_path / "full" / "steps.json").read_text() == "mine"
 
 
 @pytest.mark.parametrize(

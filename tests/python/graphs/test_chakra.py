@@ -44,7 +44,9 @@ def test_a_trace_is_the_graph(tmp_path_factory: pytest.TempPathFactory, graph: G
         ('{} {"id": "1", "durationMicros": "-1"}', "time of 1"),
         ('{} {"id": "1"} [', "JSON"),
         ('{} {"id": "1"} 7', "which are objects"),
-        ("{} {}", "a file with a task"),
+        ("{} {}", "object 2"),
+        ('{} {"id": "1"} {"attr": []}', "object 3"),
+        ('{} {"id": "1", "durationMicros": true}', "time of 1"),
         ('{} {"id": "1", "ctrlDeps": ["1"]}', "cycles"),
     ],
 )
@@ -52,3 +54,27 @@ def test_what_is_wrong_with_a_trace(tmp_path: Path, text: str, message: str) -> 
     (tmp_path / "trace.json").write_text(text)
     with pytest.raises(InputError, match=message):
         read(tmp_path / "trace.json")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"name": "first", "type": "COMP_NODE", "durationMicros": "3"}\n{"id": "1", "dataDeps": ["0"]}',
+        '{} {"id": 0, "duration_micros": 3} {"id": 1, "data_deps": [0]}',
+        '{"name": "a", "ctrlDeps": []} {"id": 1, "name": "b", "ctrlDeps": [0], "durationMicros": 3}',
+    ],
+)
+def test_what_writers_differ_in(tmp_path: Path, text: str) -> None:
+    (tmp_path / "trace.json").write_text(text)
+    found = read(tmp_path / "trace.json")
+    assert (found.kind, found.dependences, sum(found.durations)) == ("Chakra", 1, 3e-6)
+
+
+def test_a_trace_without_times(tmp_path: Path) -> None:
+    (tmp_path / "trace.json").write_text('{} {"id": "1"} {"id": "2"}')
+    assert read(tmp_path / "trace.json").unit == "task"
+
+
+def test_a_workflow_is_none(tmp_path: Path) -> None:
+    (tmp_path / "trace.json").write_text('{"id": "x", "workflow": {"tasks": [{"name": "a", "runtime": 2}]}}')
+    assert read(tmp_path / "trace.json").kind == "WfCommons"

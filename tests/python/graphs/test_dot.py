@@ -89,3 +89,8 @@ def test_statements_that_are_read_at_once_mean_what_their_tokens_do(statements: 
             return error.field.partition(" ")[0], error.allowed
 
     assert found(at_once) == found(by_tokens)
+
+
+def test_a_statement_that_is_not_plain_is_soon_known_not_to_be() -> None:
+    attributes = " \n".join(f"x{n}=1" for n in range(100))
+    assert read_dot(f"digraph {{ a [{attributes}\n\n label=<b>] \n{' ' * 10_000} ; }}").names == ("a",)

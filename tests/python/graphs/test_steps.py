@@ -90,3 +90,9 @@ def test_the_core_sets_the_same_bound(
 def test_tasks_of_one_length_need_no_weights() -> None:
     assert "weights" not in in_steps(made("test", dict.fromkeys("ab", 2.0), [("b", "a")])).text()
     assert "weights" not in in_steps(made("test", dict.fromkeys("ab", 0.0), [("b", "a")])).text()
+
+
+def test_steps_of_a_long_chain_are_soon_written() -> None:
+    n = 20_000
+    chain = made("test", {str(k): float(k) for k in range(n)}, [(str(k + 1), str(k)) for k in range(n - 1)])
+    assert len(in_steps(chain).text()) > n
