@@ -23,7 +23,7 @@ Runtime::Runtime(RuntimeOptions options)
 
 // Waits here, while engine_ lives: a task of this last wait may still hold the runtime or make a flow.
 Runtime::~Runtime() {
-  if (engine_->of_parent() || engine_->in_task()) {
+  if (engine_->made_in().of_parent() || engine_->made_in().in_task()) {
     detail::leave_alive(std::unique_ptr<detail::Engine>(engine_));
     return;
   }
@@ -38,7 +38,7 @@ void Runtime::wait(const Event& event) { engine_->waiting().wait(event); }
 void Runtime::work_until(const std::function<bool()>& done) { engine_->waiting().work_until(done); }
 
 void Runtime::call_on_each_worker(const std::function<void(int worker)>& body) {
-  engine_->check_no_task();
+  engine_->made_in().check_no_task();
   Taskflow<int> each(*this, "worker");
   each.indegree([](int) { return 1; })
       .worker([](int worker) { return worker; })

@@ -11,6 +11,7 @@
 #include "engine/cgroups.hpp"
 #include "taskgrain/rt/communicator.hpp"
 #include "taskgrain/rt/cores.hpp"
+#include "taskgrain/rt/detail/forks.hpp"
 #include "taskgrain/rt/detail/surely.hpp"
 #include "taskgrain/rt/detail/trace.hpp"
 #include "taskgrain/rt/error.hpp"
@@ -63,13 +64,10 @@ RuntimeOptions complete(RuntimeOptions options) {
   return options;
 }
 
-std::atomic<std::uint64_t> engines_made{0};
-
 }  // namespace
 
 Engine::Engine(RuntimeOptions options)
-    : number_(engines_made.fetch_add(1)), made_in_(around_here()), options_(complete(std::move(options))),
-      completion_(options_.cores.size()),
+    : options_(complete(std::move(options))), completion_(options_.cores.size()),
       progress_(options_.communicator == nullptr ? nullptr : &options_.communicator->messages().progress_engine()),
       threads_(*this, options_.cores.size()) {
   register_barriers();
@@ -110,34 +108,6 @@ Engine::~Engine() {
   } catch (const std::exception& error) {  // nobody waits any more
     std::fprintf(stderr, "taskgrain: %s\n", message_of(error));
   }
-}
-
-std::vector<std::uint64_t> Engine::around_here() {
-  const Worker* const worker = Worker::current();
-  if (worker == nullptr) return {};
-  std::vector<std::uint64_t> numbers = worker->engine().made_in_;
-  numbers.push_back(worker->engine().number_);
-  return numbers;
-}
-
-bool Engine::in_task() const noexcept {
-  const Worker* const worker = Worker::current();
-  if (worker == nullptr) return false;
-  return &worker->engine() == this || std::ranges::count(worker->engine().made_in_, number_) != 0;
-}
-
-void Engine::check_no_task() const {
-  const Worker* worker = Worker::current();
-  while (worker != nullptr && &worker->engine() != this) worker = worker->below_;
-  if (worker == nullptr) return;
-  throw UsageError(
-      "a task cannot wait for the runtime that runs it: fork what it waits for (docs/rt/fork-join.md), or make what "
-      "comes after its children a task of its own, which these fulfill (docs/rt/tutorial.md, Divide and conquer)");
-}
-
-void Engine::refuse_child() {
-  throw UsageError(
-      "the runtime is of the process that this one was forked from, and has no threads here; make one here");
 }
 
 bool Engine::quiescent(const Handler* alone) noexcept {

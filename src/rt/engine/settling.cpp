@@ -107,8 +107,8 @@ void WaitingThreads::end_run() {
 }
 
 void WaitingThreads::remove(const std::shared_ptr<Handler>& handler) noexcept {
-  if (engine_.of_parent()) return;
-  if (engine_.in_task() || Engine::Callback::depth_ > 0) return engine_.handlers_.retire(handler);
+  if (engine_.made_in().of_parent()) return;
+  if (engine_.made_in().in_task() || Engine::Callback::depth_ > 0) return engine_.handlers_.retire(handler);
   engine_.failures_.quietly([&] {
     // What other ranks were to send does not come any more.
     if (engine_.progress_ != nullptr && engine_.progress_->failed())

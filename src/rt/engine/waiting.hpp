@@ -109,8 +109,8 @@ bool WaitingThreads::wait_until(const Done& done, const Over& over) {
 }
 
 inline void WaitingThreads::check_may_wait() {
-  engine_.check_process();
-  engine_.check_no_task();
+  engine_.made_in().check_process();
+  engine_.made_in().check_no_task();
   if (engine_.progress_ != nullptr && engine_.progress_->runs_here())
     throw UsageError("the function of a message cannot wait for the runtime that its communicator belongs to");
   if (engine_.main_.is_here()) throw UsageError("what work_until asks cannot wait for the same runtime");

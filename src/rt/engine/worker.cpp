@@ -71,7 +71,7 @@ void Worker::reset_current() noexcept {
 }
 
 void Worker::inject(const Entry& message) {
-  engine_.check_process();
+  engine_.made_in().check_process();
   const Engine::ExternalThread inside(engine_);  // the message may let another thread end the runtime
   injected_.put(message, [this] { engine_.outside_.sent.fetch_add(1, std::memory_order_acq_rel); });
   wake();

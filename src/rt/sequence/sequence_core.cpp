@@ -43,7 +43,7 @@ SequenceCore::~SequenceCore() {
 
 void SequenceCore::check_no_task() const {
   try {
-    engine_.check_no_task();
+    engine_.made_in().check_no_task();
   } catch (const UsageError&) {
     throw_usage({name_, ": a task calls it; only a thread outside gives tasks, makes data, and waits"});
   }

@@ -4,7 +4,8 @@
 /// (GraphActors) are handlers of the engine.
 ///
 /// Its parts: WorkerThreads start and stop, a thread that waits is worker 0 (MainWorker) and does what WaitingThreads
-/// says, KeptHandlers live until nothing of them is left, and what goes wrong is in Failures and AwaitedEnds.
+/// says, KeptHandlers live until nothing of them is left, what goes wrong is in Failures and AwaitedEnds, and
+/// who may not call it is in MadeIn.
 
 #include <atomic>
 #include <cstdint>
@@ -17,8 +18,8 @@
 #include "taskgrain/rt/detail/completion.hpp"
 #include "taskgrain/rt/detail/entry.hpp"
 #include "taskgrain/rt/detail/failures.hpp"
-#include "taskgrain/rt/detail/forks.hpp"
 #include "taskgrain/rt/detail/kept_handlers.hpp"
+#include "taskgrain/rt/detail/made_in.hpp"
 #include "taskgrain/rt/detail/main_worker.hpp"
 #include "taskgrain/rt/detail/pause.hpp"
 #include "taskgrain/rt/detail/progress_engine.hpp"
@@ -56,20 +57,7 @@ class Engine {
     Worker* worker = Worker::current();
     return worker != nullptr && &worker->engine() == this ? worker : nullptr;
   }
-  /// Whether a task of this engine calls, or a task of an engine that was made in such a task. As when it calls `exit`.
-  bool in_task() const noexcept;
-
-  /// Whether this process is a child that was forked after the engine was made.
-  bool of_parent() const noexcept { return forks_ != forks.load(std::memory_order_relaxed); }
-  /// \throws UsageError  it is one
-  void check_process() const {
-    if (of_parent()) [[unlikely]]
-      refuse_child();
-  }
-
-  /// \throws UsageError  a task of this engine calls: it would wait for itself
-  void check_no_task() const;
-
+  const MadeIn& made_in() const noexcept { return made_in_; }
   WaitingThreads& waiting() noexcept { return waiting_; }
   Failures& failures() noexcept { return failures_; }
 
@@ -134,7 +122,6 @@ class Engine {
   friend class WorkerThreads;
   friend class MainWorker;
 
-  [[noreturn]] static void refuse_child();
   /// Whether everything is done: no worker has work, no message is on its way, and neither the runtime nor a flow is
   /// held. Only worker 0 calls it.
   /// \param alone  if given, holds of other flows do not count
@@ -147,12 +134,8 @@ class Engine {
   void notify_ranks(const std::exception_ptr& failure) noexcept;
   /// Stops a handler, and fails the events that wait for its end.
   void stop(Handler& handler, const std::exception_ptr& why) noexcept;
-  /// Numbers of the engines whose tasks the calling thread is in.
-  static std::vector<std::uint64_t> around_here();
 
-  const unsigned forks_ = forks.load();
-  const std::uint64_t number_;                // no other engine has it, also after this one has ended
-  const std::vector<std::uint64_t> made_in_;  // around_here() then
+  const MadeIn made_in_;
   RuntimeOptions options_;
   std::vector<std::unique_ptr<Worker>> workers_;
   KeptHandlers handlers_;

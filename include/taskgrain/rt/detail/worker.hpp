@@ -123,6 +123,7 @@ class alignas(apart) Worker {
  private:
   friend class CurrentWorkerScope;
   friend class Engine;
+  friend class MadeIn;
   friend class WaitingThreads;
   friend class WorkerThreads;
 
