@@ -17,89 +17,6 @@
 namespace taskgrain::rt::detail {
 namespace {
 
-constexpr int halves = 1;
-
-/// A stealable range of entries 0 to 9, of which thieves and the owner take one half at once.
-class TenEntries : public testing::Test {
- protected:
-  TenEntries() {
-    for (std::uint64_t n = 0; n < 10; ++n) ring_.write(first_ + n, entry_of(n));
-    range_.use(ring_);
-  }
-  std::vector<std::uint64_t> stolen() {
-    std::vector<Entry> slots(64);
-    const Ring into(slots);
-    return numbers(into, 60, range_.steal(into, 60, halves));  // also round the end
-  }
-  std::vector<std::uint64_t> taken_back(bool newest) {
-    const auto [begin, number] = range_.take_back(newest, halves);
-    return numbers(ring_, begin, number);
-  }
-  static std::vector<std::uint64_t> numbers(const Ring& ring, std::size_t begin, std::size_t number) {
-    std::vector<std::uint64_t> all;
-    for (std::size_t k = 0; k < number; ++k) {
-      EXPECT_TRUE(whole(ring[begin + k]));
-      all.push_back(number_of(ring[begin + k]));
-    }
-    return all;
-  }
-  using Numbers = std::vector<std::uint64_t>;
-
-  const std::size_t first_ = 12;  // the entries go round the end of the ring
-  std::vector<Entry> slots_ = std::vector<Entry>(16);
-  const Ring ring_{slots_};
-  StealableRange range_;
-};
-
-TEST_F(TenEntries, AreNotStealableBeforeTheyAreShared) {
-  EXPECT_EQ(range_.left(), 0U);
-  EXPECT_EQ(stolen(), Numbers());
-  EXPECT_EQ(taken_back(true), Numbers());
-  EXPECT_EQ(taken_back(false), Numbers());
-}
-
-TEST_F(TenEntries, GoToThievesByHalvesTheOldestFirst) {
-  range_.make(first_, 10);
-  EXPECT_EQ(stolen(), (Numbers{0, 1, 2, 3, 4}));
-  EXPECT_EQ(range_.left(), 5U);
-  EXPECT_EQ(range_.begin(), first_ + 5);
-  EXPECT_EQ(stolen(), (Numbers{5, 6, 7}));
-  EXPECT_EQ(stolen(), (Numbers{8}));
-  EXPECT_EQ(stolen(), (Numbers{9}));
-  EXPECT_EQ(stolen(), Numbers());
-}
-
-TEST_F(TenEntries, GoToThievesAndTheOwner) {
-  range_.make(first_, 10);
-  EXPECT_EQ(taken_back(true), (Numbers{5, 6, 7, 8, 9}));
-  EXPECT_EQ(stolen(), (Numbers{0, 1, 2}));
-  EXPECT_EQ(taken_back(false), (Numbers{3}));
-  EXPECT_EQ(taken_back(true), (Numbers{4}));
-  EXPECT_EQ(taken_back(true), Numbers());
-  EXPECT_EQ(stolen(), Numbers());
-  range_.make(first_ + 2, 2);
-  EXPECT_EQ(stolen(), (Numbers{2}));
-}
-
-TEST_F(TenEntries, GoOneByOneWhereThatIsAskedFor) {
-  range_.make(first_, 10, true);
-  EXPECT_EQ(stolen(), (Numbers{0}));
-  EXPECT_EQ(taken_back(true), (Numbers{9}));
-  EXPECT_EQ(taken_back(false), (Numbers{1}));
-}
-
-TEST_F(TenEntries, MakeNoOtherSignThanAThiefThatAsks) {
-  range_.check_at(100);
-  range_.make(first_, 10);
-  EXPECT_FALSE(range_.must_check(99));
-  EXPECT_TRUE(range_.must_check(100));
-  range_.request();
-  EXPECT_TRUE(range_.requested());
-  EXPECT_TRUE(range_.must_check(0));
-  range_.check_at(100);
-  EXPECT_FALSE(range_.requested());
-}
-
 TEST(StealableRange, IsOfManyEntriesAndOfAnyNumberOfThem) {
   std::vector<Entry> slots(8192), mine(StealableRange::most_stolen);
   const Ring ring(slots), into(mine);
@@ -107,7 +24,7 @@ TEST(StealableRange, IsOfManyEntriesAndOfAnyNumberOfThem) {
   range.use(ring);
   range.make(5000, StealableRange::most);
   EXPECT_EQ(range.left(), StealableRange::most);
-  EXPECT_EQ(range.steal(into, 0, halves), StealableRange::most_stolen);
+  EXPECT_EQ(range.steal(into, 0, 1), StealableRange::most_stolen);
   EXPECT_EQ(range.begin(), 5000 + StealableRange::most_stolen);
   EXPECT_EQ(range.take_back(true, 0).number, StealableRange::most - StealableRange::most_stolen);
   EXPECT_EQ(range.left(), 0U);
