@@ -7,12 +7,12 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from taskgrain.graphs import chakra
+from taskgrain.graphs import chakra, graph_file
 from taskgrain.graphs.dot import read_dot
 from taskgrain.graphs.task_graph import TaskGraph, amount, made
 from taskgrain.words.errors import InputError
 
-FORMATS = ("WfCommons", "DOT", "Standard Task Graph", "StarPU tasks.rec", chakra.FORMAT)
+FORMATS = ("WfCommons", "DOT", "Standard Task Graph", "StarPU tasks.rec", chakra.FORMAT, graph_file.FORMAT)
 _MOST_BYTES = 1 << 30
 
 
@@ -43,6 +43,8 @@ def read(path: Path, option: str = "--from") -> TaskGraph:
 def _reader(text: str) -> Callable[[str], TaskGraph]:
     begin = _COMMENTS.match(text)
     rest = text[begin.end() if begin else 0 :][:200]
+    if graph_file.BEGIN.match(rest):
+        return graph_file.read
     if rest.startswith("{"):
         return chakra.read_chakra if chakra.is_chakra(text) else _wfcommons
     if re.match(r"(strict\s+)?(di)?graph\b", rest, re.IGNORECASE):

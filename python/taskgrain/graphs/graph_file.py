@@ -1,0 +1,93 @@
+"""taskgrain's own file of a task graph (docs/reference/patterns.md): columns, with an entry for each task."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from taskgrain.graphs.task_graph import TaskGraph, amount
+from taskgrain.words.errors import InputError
+
+FORMAT = "taskgrain graph"
+VERSION = 1
+BEGIN = re.compile(r'\{\s*"taskgrain_graph"')
+"""The first key says what the file is."""
+_UNITS = ("s", "task", "")
+_KEYS = ("taskgrain_graph", "program", "unit", "names", "named", "durations", "cores", "untimed", "before")
+
+
+def write(graph: TaskGraph, program: str = "") -> str:
+    """The file of a graph, recorded from a program or not."""
+    numbers = {name: number for number, name in enumerate(dict.fromkeys(graph.names))}
+    columns: dict[str, object] = {"taskgrain_graph": VERSION}
+    columns |= {"program": program} if program else {}
+    columns |= {"unit": graph.unit, "names": [*numbers], "named": [numbers[name] for name in graph.names]}
+    columns |= {"durations": [*graph.durations]}
+    columns |= {"cores": [*graph.cores]} if any(one != 1 for one in graph.cores) else {}
+    columns |= {"untimed": graph.untimed} if graph.untimed else {}
+    columns |= {"before": [[*one] for one in graph.before]}
+    return json.dumps(columns, separators=(",", ":"), ensure_ascii=False)
+
+
+def read(text: str) -> TaskGraph:
+    """The graph of such a file. Raises `InputError` for whatever no writer of these writes."""
+    try:
+        file = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InputError("JSON", str(error), f"a {FORMAT}") from error
+    if file["taskgrain_graph"] != VERSION:
+        raise InputError("taskgrain_graph", file["taskgrain_graph"], f"{VERSION}, the version of the format")
+    if unknown := [one for one in file if one not in _KEYS]:
+        raise InputError("key", unknown[0], _KEYS)
+    before = _list(file, "before")
+    size = len(before)
+    if not size:
+        raise InputError("before", before, "a list of the tasks before each task, and at least one task")
+    edges = []
+    for task, one in enumerate(before):
+        if type(one) is not list or not all(type(k) is int and 0 <= k < size for k in one):
+            raise InputError(f"before, task {task}", one, f"a list of numbers of tasks, 0 to {size - 1}")
+        edges.append(tuple(dict.fromkeys(one)))
+    unit = file.get("unit", "")
+    if unit not in _UNITS:
+        raise InputError(
+            "unit", unit, 's; task, where no task has a time; or "", where nobody knows the unit'
+        )
+    durations = _amounts(file, "durations", size)
+    cores = _amounts(file, "cores", size)
+    if not math.isfinite(sum(time * one for time, one in zip(durations, cores, strict=True))):
+        raise InputError("durations", "their sum", "times whose sum is finite")
+    untimed = file.get("untimed", 0)
+    if type(untimed) is not int or not 0 <= untimed <= size:
+        raise InputError("untimed", untimed, "the number of tasks whose time is not known")
+    return TaskGraph(_names(file, size), edges, durations, cores, untimed, unit, FORMAT)
+
+
+def _list(file: dict[str, Any], key: str, size: int | None = None) -> list[Any]:
+    found = file.get(key, [])
+    if type(found) is not list or (size is not None and len(found) != size):
+        shown = f"{len(found)} entries" if type(found) is list else found
+        raise InputError(
+            key, shown, "a list" if size is None else f"a list with an entry for each of {size} tasks"
+        )
+    return found
+
+
+def _amounts(file: dict[str, Any], key: str, size: int) -> list[float]:
+    """A column of numbers, which is all 1 if it is not there."""
+    if key not in file:
+        return [1.0] * size
+    return [amount(one, f"{key}, task {task}") for task, one in enumerate(_list(file, key, size))]
+
+
+def _names(file: dict[str, Any], size: int) -> Sequence[str]:
+    if "names" not in file:
+        return tuple(map(str, range(size)))
+    names = _list(file, "names")
+    named = _list(file, "named", size)
+    if not all(type(one) is int and 0 <= one < len(names) for one in named):
+        raise InputError("named", "what it has", f"the number of a name for each task, 0 to {len(names) - 1}")
+    return tuple(str(names[one]) for one in named)

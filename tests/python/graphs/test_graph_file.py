@@ -1,0 +1,80 @@
+"""The file that `taskgrain record` writes: any graph is read back as it was, and bad files are refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from program_graphs import graphs
+
+from taskgrain.graphs import graph_file
+from taskgrain.graphs.files import read
+from taskgrain.graphs.task_graph import TaskGraph
+from taskgrain.words.errors import InputError
+
+AMOUNTS = st.floats(0, 1e9)
+
+
+@st.composite
+def task_graphs(draw: st.DrawFn) -> TaskGraph:
+    before = draw(graphs()).before
+    size = len(before)
+
+    def column(values: st.SearchStrategy[float]) -> list[float]:
+        return draw(st.lists(values, min_size=size, max_size=size))
+
+    names = draw(st.lists(st.text(max_size=3), min_size=size, max_size=size))
+    cores = draw(st.just([1.0] * size) | st.builds(column, st.just(AMOUNTS)))
+    unit = draw(st.sampled_from(["s", "task", ""]))
+    return TaskGraph(
+        tuple(names), [*before], column(AMOUNTS), cores, draw(st.integers(0, size)), unit, graph_file.FORMAT
+    )
+
+
+@given(graph=task_graphs())
+def test_a_graph_is_read_as_it_was_written(
+    graph: TaskGraph, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    path = tmp_path_factory.mktemp("graph") / "graph.json"
+    path.write_bytes(graph_file.write(graph, "./program").encode())
+    assert read(path) == graph
+
+
+def test_a_file_by_hand_may_leave_out_all_but_the_dependences(tmp_path: Path) -> None:
+    path = tmp_path / "graph.json"
+    path.write_text('{ "taskgrain_graph": 1, "before": [[], [0, 0], [1, 0]] }')
+    found = read(path)
+    assert found.names == ("0", "1", "2") and found.before == [(), (0,), (1, 0)]
+    assert found.durations == found.cores == [1.0] * 3
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"taskgrain_graph": 2}, "taskgrain_graph: 2 is not allowed; allowed: 1"),
+        ({"duration": [1, 1]}, "key: duration is not allowed; allowed: taskgrain_graph"),
+        ({"before": 3}, "before: 3 is not allowed; allowed: a list"),
+        ({"before": []}, "at least one task"),
+        ({"before": [[], [2]]}, "task 1: [2] is not allowed; allowed: a list of numbers of tasks, 0 to 1"),
+        ({"before": [[], [True]]}, "before, task 1"),
+        ({"before": [[1], [0]]}, "a graph without cycles"),
+        ({"durations": [1]}, "1 entries is not allowed; allowed: a list with an entry for each of 2"),
+        ({"durations": [1, -1]}, "durations, task 1: -1"),
+        ({"durations": [1, float("nan")]}, "durations, task 1: nan"),
+        ({"durations": [1e308, 1e308]}, "times whose sum is finite"),
+        ({"cores": [1, "x"]}, "cores, task 1: x"),
+        ({"unit": "ms"}, "unit: ms"),
+        ({"untimed": 3}, "untimed: 3"),
+        ({"names": ["a"], "named": [0, 1]}, "the number of a name for each task, 0 to 0"),
+        ({"names": ["a"]}, "named: 0 entries"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_said(tmp_path: Path, change: dict[str, object], said: str) -> None:
+    path = tmp_path / "graph.json"
+    path.write_text(json.dumps({"taskgrain_graph": 1, "before": [[], [0]]} | change))
+    with pytest.raises(InputError) as error:
+        read(path)
+    assert said in str(error.value) and str(path) in str(error.value)
