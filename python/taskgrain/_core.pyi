@@ -103,6 +103,13 @@ def fields() -> list[dict[str, Any]]:
 def dag_hash(path: str) -> int:
     """Of a file's bytes, from 1 to 2^48 - 1. Raises `InvalidSpec` for what is no regular file."""
 
+def fold_recording(
+    events: str, seconds_per_tick: float
+) -> tuple[list[tuple[str, int]], list[int], list[float], list[list[int]]]:
+    """The graph of the events that src/record/tool.cpp has written: names of tasks, each a kind and the
+    address of the code; for each task the number of its name, its seconds, and the tasks before it. Raises
+    `RuntimeError` for what are no events of a program."""
+
 def byte_count(text: str) -> int | None:
     """Bytes as people write them, such as `1.5 MiB`; None if `text` is no whole number below 2^63."""
 

@@ -17,6 +17,7 @@
 #include "../core/request.hpp"
 #include "../driver/protocol.hpp"
 #include "../driver/waiting.hpp"
+#include "../record/fold.hpp"
 #include "../supervisor/processes.hpp"
 #include "taskgrain/binding.hpp"
 #include "taskgrain/bound.hpp"
@@ -421,6 +422,13 @@ NB_MODULE(_core, m) {
   });
   m.def("dag_hash", &dag_hash, nb::arg("path"));
   m.def("byte_count", &byte_count, nb::arg("text"));
+  m.def(
+      "fold_recording",
+      [](const std::string& events, double seconds_per_tick) {
+        const auto found = record::fold(events, seconds_per_tick);
+        return nb::make_tuple(found.names, found.named, found.seconds, found.before);
+      },
+      nb::arg("events"), nb::arg("seconds_per_tick"));
   m.attr("MOST_TASKS_WITH_FAULT") = FaultBooks::most_tasks;
   m.def("cores", &cores);
   m.def("pin_this_thread", &pin_this_thread, nb::arg("processor"));
