@@ -26,6 +26,7 @@ EXAMPLES = {
     "predict": "taskgrain predict results/default --workload stencil_1d/width=16 --work 10m --steps 1000",
     "productivity": "taskgrain productivity results/default --workload stencil_1d/width=16 --figures figures",
     "graph": "taskgrain graph --pattern fft --width 8 --format png -o fft.png",
+    "record": "taskgrain record --output graph.json -- ./program --size 1000",
     "report": "taskgrain report results/patterns --figures paper/figures --format pdf",
     "open": "taskgrain open results/patterns",
     "compare": "taskgrain compare results/old results/new --margin 5% --fail-on-regression",

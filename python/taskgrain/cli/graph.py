@@ -258,8 +258,8 @@ def graph(
         typer.Option(
             "--from",
             metavar="FILE",
-            help="Show what the graph of a program allows: a file of WfCommons, DOT, the Standard Task Graph "
-            "Set, StarPU's tasks.rec, or Chakra's JSON. --output writes it for --dag.",
+            help="Show what the graph of a program allows: a file of taskgrain record, WfCommons, DOT, the "
+            "Standard Task Graph Set, StarPU's tasks.rec, or Chakra's JSON. --output writes it for --dag.",
         ),
     ] = None,
 ) -> None:

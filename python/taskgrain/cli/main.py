@@ -21,7 +21,8 @@ def _end(text: str, code: int, words: Sequence[str]) -> NoReturn:
     """One line for people; with `--json` a document for programs, too."""
     line = " ".join(text.split())
     note(line)
-    if "--json" in words and sys.stdout is not None:
+    own = words[: words.index("--")] if "--" in words else words  # the others are a program's
+    if "--json" in own and sys.stdout is not None:
         from taskgrain.cli.printer import print_error  # slow to load
 
         with contextlib.suppress(OSError, ValueError):  # it may be what has ended the command

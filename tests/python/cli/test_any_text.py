@@ -49,7 +49,7 @@ def words(systems: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dic
     }
 
 
-NO_TEXT = {"doctor", "open", "presets", "systems"}
+NO_TEXT = {"doctor", "open", "presets", "record", "systems"}
 """Verbs without options that take a text."""
 
 
