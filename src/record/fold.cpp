@@ -14,7 +14,8 @@
 namespace taskgrain::record {
 namespace {
 
-/// A task may create others for so long in one piece. A child then waits for what is left of the piece, at most this.
+/// What takes longer between two creations of a task is work that the second child waits for. Else it is the runtime's
+/// time, which another runtime does not take, and no child waits for it.
 constexpr double creating_seconds = 10e-6;
 /// Pieces of threads, and barriers, that take less are left out if the edges around them do not become more.
 constexpr double short_seconds = 1e-6;
@@ -27,6 +28,7 @@ struct Piece {
   double seconds = 0;
   Number name = 0;
   bool of_thread = false;  ///< No task that the program asks for: a thread's share of a region, or a barrier.
+  Number creations = 0;    ///< So many gaps before creations are in its time.
 };
 
 /// Where an edge comes from: a piece, or the last piece of a task, which may not be known yet.
@@ -54,9 +56,10 @@ struct Task {
   Task* parent = nullptr;
   Region* region = nullptr;
   Number group = none;  ///< The innermost taskgroup around its creation, or its own.
-  bool of_thread = false, undeferred = false, waits = false, created = false;
-  double creating = 0;
-  std::vector<Number> children;                       ///< Tasks that nobody has waited for yet.
+  bool of_thread = false, undeferred = false, waits = false;
+  Number creator = none;         ///< The piece that the children of this piece wait for; none before the first of them.
+  double gap = 0;                ///< Since the last creation.
+  std::vector<Number> children;  ///< Tasks that nobody has waited for yet.
   std::vector<std::pair<std::size_t, Number>> outer;  ///< Children before each open taskgroup, and the one around it.
   std::unique_ptr<Siblings> siblings;
   std::uint64_t taskwait = 0;  ///< The last with dependences.
@@ -242,10 +245,24 @@ class Replay {
     task.of_thread = pieces_[task.piece].of_thread = waits;
     // In a region of one thread the runtime executes all tasks at once, whatever the program asks for.
     task.undeferred = waits || ((flags & undeferred) != 0 && parent.region != nullptr && parent.region->of_several);
-    edge({parent.piece, false}, task.piece);
+    edge({creator(parent), false}, task.piece);
     parent.children.push_back(task.number);
-    parent.created = true;
     parent.waits = task.undeferred;
+  }
+
+  /// What a child waits for that is created now: the work of its parent before this and its last creations.
+  Number creator(Task& parent) {
+    const double gap = std::exchange(parent.gap, 0);
+    if (parent.creator != none && gap < creating_seconds) {
+      gaps_.push_back(gap);
+      ++pieces_[parent.piece].creations;
+    } else {
+      const Number before = parent.piece;
+      next(parent, {{before, false}});
+      pieces_[parent.piece].of_thread = true;
+      parent.creator = before;
+    }
+    return parent.creator;
   }
 
   void depend(Task& task, std::uint64_t address, std::uint64_t type) {
@@ -278,18 +295,15 @@ class Replay {
   }
 
   void charge(Task& task, double seconds) {
-    if (task.created) {
-      task.creating += seconds;
-      if (task.creating > creating_seconds) next(task, {{task.piece, false}});
-    }
+    task.gap += seconds;
     pieces_[task.piece].seconds += seconds;
   }
 
   /// Begins the next piece of a task.
   void next(Task& task, const std::vector<From>& before) {
     task.piece = piece(task.of_thread ? task.name : name("rest", names_[task.name].second), task.of_thread);
-    task.created = false;
-    task.creating = 0;
+    task.creator = none;
+    task.gap = 0;
     for (const From one : before) edge(one, task.piece);
   }
 
@@ -375,6 +389,7 @@ class Replay {
   }
 
   double tick_;
+  std::vector<double> gaps_;  ///< Between two creations of a task.
   struct Thread {
     std::uint64_t runs = 0;  ///< The task that it executes, or 0.
     std::uint64_t since = 0;
@@ -393,6 +408,11 @@ class Replay {
 };
 
 Recorded Replay::graph() {
+  if (!gaps_.empty()) {
+    const auto middle = gaps_.begin() + static_cast<std::ptrdiff_t>(gaps_.size() / 2);
+    std::nth_element(gaps_.begin(), middle, gaps_.end());
+    for (Piece& one : pieces_) one.seconds = std::max(0.0, one.seconds - one.creations * *middle);
+  }
   for (const auto& [_, task] : tasks_) ends_[task->number] = task->piece;
   std::vector<std::vector<Number>> before(pieces_.size()), after(pieces_.size());
   std::vector<std::size_t> left(pieces_.size());

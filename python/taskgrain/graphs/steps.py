@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from taskgrain.graphs.task_graph import TaskGraph
 from taskgrain.words.errors import InputError
 
+_FEW = 50_000
+"""Tasks of which all those before each fit into some hundred megabytes, a bit for each."""
 _SOON = 10_000
 """Dependences of a graph for which the best steps are found in seconds."""
 _MOST_POINTS = 1 << 24
@@ -19,7 +21,7 @@ _MOST_POINTS = 1 << 24
 @dataclass(frozen=True)
 class Steps:
     """The step of each task. A point in each step between passes on what a later task reads; it takes no
-    time of its own."""
+    time of its own. Where other dependences imply one, that is left out."""
 
     graph: TaskGraph
     levels: Sequence[int]
@@ -92,11 +94,37 @@ class Steps:
 def in_steps(graph: TaskGraph) -> Steps:
     """Puts each task into a step after those that it depends on, in as few steps as there can be. Where that
     is known soon, the fewest points pass outputs on. Raises `InputError` for a cycle."""
+    if len(graph.before) <= _FEW:
+        graph = _without_implied(graph)
     levels, last = _late(graph)
     if 0 < graph.dependences <= _SOON:
         levels, last = _latest(graph, max(levels))
     passes = [max(0, end - level - 1) for end, level in zip(last, levels, strict=True)]
     return Steps(graph, levels, passes)
+
+
+def _without_implied(graph: TaskGraph) -> TaskGraph:
+    """The graph without dependences that others imply: they change no order, and would be passed on."""
+    place = {task: bit for bit, task in enumerate(graph.order)}
+    unread = [0] * len(place)
+    for before in graph.before:
+        for one in before:
+            unread[one] += 1
+    kept: list[Sequence[int]] = [()] * len(place)
+    before_all: dict[int, int] = {}  # a bit for each task before one, while somebody is yet to read it
+    for task in graph.order:
+        direct = 0
+        implied = 0
+        for one in graph.before[task]:
+            direct |= 1 << place[one]
+            implied |= before_all[one]
+        kept[task] = tuple(one for one in graph.before[task] if not implied >> place[one] & 1)
+        before_all[task] = direct | implied
+        for one in graph.before[task]:
+            unread[one] -= 1
+            if not unread[one]:
+                del before_all[one]
+    return replace(graph, before=kept)
 
 
 def _latest(graph: TaskGraph, steps: int) -> tuple[list[int], list[int]]:
