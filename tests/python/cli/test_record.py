@@ -95,7 +95,7 @@ class Play:
 
 
 @st.composite
-def plays(draw: st.DrawFn, kinds: str) -> Play:
+def plays(draw: st.DrawFn, kinds: str, types: str) -> Play:
     play = Play()
     before: dict[tuple[str, int], set[tuple[str, int]]] = {}
     """The starts and ends before the start or the end of each task."""
@@ -125,7 +125,11 @@ def plays(draw: st.DrawFn, kinds: str) -> Play:
                 made += group
             elif what in kinds and play.tasks < MOST:
                 number, play.tasks = play.tasks, play.tasks + 1
-                kind, a, b = draw(st.sampled_from([*TYPES])), draw(st.integers(0, 2)), draw(st.integers(0, 2))
+                kind, a, b = (
+                    draw(st.sampled_from(types)),
+                    draw(st.integers(0, 2)),
+                    draw(st.integers(0, 2)),
+                )
                 play.text += f"{what}{kind}{a}{b}("
                 uses = {b: "i"} | ({} if kind == "-" else {a: kind})
                 start = set(done)
@@ -166,14 +170,17 @@ def compiled(program: Path, source: str, *words: str) -> Path:
     return program
 
 
+# LLVM 19 crashes at if(0) with depend in GCC's code; in others it forgets a task where mutexinoutset is near.
+@pytest.mark.parametrize(("kinds", "types"), [("tu", "iom-"), ("tfu", "io-")])
 def test_a_graph_orders_tasks_as_the_program_demands_and_no_more(
-    player: Path, capfd: pytest.CaptureFixture[str]
+    player: Path, kinds: str, types: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    # With GCC's entries, LLVM's runtime crashes at if(0) with depend, and tells the code of an outer call.
-    by_gcc = player.name == "g++"
+    by_gcc = player.name == "g++"  # then LLVM tells the code of an outer call
+    if by_gcc and "f" in kinds:
+        pytest.skip("LLVM's runtime crashes at GCC's if(0) with depend")
 
-    @settings(max_examples=15, phases=[Phase.generate])
-    @given(play=plays("tu" if by_gcc else "tfu"))
+    @settings(max_examples=10, phases=[Phase.generate])
+    @given(play=plays(kinds, types))
     def check(play: Play) -> None:
         graph, took = recorded(player, play.text)
         assert capfd.readouterr().out == f"{play.tasks}"
