@@ -10,6 +10,7 @@
 
 #include "event.hpp"
 #include "ompt.hpp"
+#include "siblings.hpp"
 
 namespace taskgrain::record {
 namespace {
@@ -20,7 +21,6 @@ constexpr double creating_seconds = 10e-6;
 /// Pieces of threads, and barriers, that take less are left out if the edges around them do not become more.
 constexpr double short_seconds = 1e-6;
 
-using Number = std::uint32_t;
 constexpr Number none = ~Number{0};
 
 /// Parts of a task, between places where it waits for others or has created them: the tasks of the graph.
@@ -35,18 +35,6 @@ struct Piece {
 struct From {
   Number number;
   bool end_of_task;
-};
-
-/// Siblings that may run at once as far as one address says, and those before them.
-struct Generation {
-  std::uint64_t type = 0;
-  std::vector<Number> before, now;
-};
-
-/// The order among the children of a task, by OpenMP 5.2, section 15.9.5.
-struct Siblings {
-  std::unordered_map<std::uint64_t, Generation> addresses;
-  Generation all;  ///< Of addresses that are not there: after `omp_all_memory`.
 };
 
 struct Region;
@@ -268,30 +256,7 @@ class Replay {
   void depend(Task& task, std::uint64_t address, std::uint64_t type) {
     if (task.parent == nullptr) return;
     if (!task.parent->siblings) task.parent->siblings = std::make_unique<Siblings>();
-    auto& [addresses, all] = *task.parent->siblings;
-    if (type == out_all_memory || type == inout_all_memory) {
-      for (auto& [_, one] : addresses) follow(one.now, task);
-      follow(all.now, task);
-      addresses.clear();
-      all = {type, {}, {task.number}};
-      return;
-    }
-    Generation& one = addresses.try_emplace(address, all).first->second;
-    const auto shared = [](std::uint64_t of) { return of == in || of == inoutset; };
-    if (!one.now.empty() && one.now.back() == task.number) {  // one address, twice: the stricter type counts
-      if (!shared(one.type) || one.type == type) return;
-      one.now.pop_back();
-      if (one.now.empty()) one.now = std::move(one.before);
-    }
-    if (one.type != type || !shared(type)) one = {type, std::move(one.now), {}};
-    one.now.push_back(task.number);
-    follow(one.before, task);
-  }
-  static constexpr std::uint64_t in = 1, inoutset = 7, out_all_memory = 34, inout_all_memory = 35;
-
-  void follow(const std::vector<Number>& before, const Task& task) {
-    for (const Number one : before)
-      if (one != task.number) edge({one, true}, task.piece);
+    for (const Number one : task.parent->siblings->before(task.number, address, type)) edge({one, true}, task.piece);
   }
 
   void charge(Task& task, double seconds) {
