@@ -22,7 +22,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import altair as alt
 from arguments import count, names
 from rich.console import Console
 from suites import SUITES, Entry, Suite, Table
@@ -31,7 +30,6 @@ from taskgrain.cli.printer import Printer, printer
 from taskgrain.drive.process_tree import spawn
 from taskgrain.estimate.ratio import Ratio, ratio
 from taskgrain.estimate.sample import Sample
-from taskgrain.report import look
 from taskgrain.words.quantity import interval, ratio_interval
 
 Line = dict[str, Any]
@@ -185,6 +183,10 @@ def median(rounds: Rounds, name: str) -> str:
 
 def plot(table: Table, found: Measured, path: Path) -> None:
     """A line for each system in each panel."""
+    import altair as alt
+
+    from taskgrain.report import look
+
     entries = [one for one in table.entries if one.x > 0 or not table.logarithmic]
     rows = []
     for entry in entries:
@@ -235,6 +237,7 @@ def parse(words: list[str]) -> argparse.Namespace:
         one.add_argument("--repeats", type=count, default=2, help="in a round, after one to warm up")
         one.add_argument("--cores", type=count, default=len(os.sched_getaffinity(0)))
         one.add_argument("--timeout", type=count, default=120, help="seconds for one run")
+        one.add_argument("--tables-only", action="store_true", help="no pictures, so no altair")
         one.add_argument("--build", type=Path, help="the build folder, if all is built already")
         for name, flag in suite.flags.items():
             one.add_argument(f"--{name}", type=flag.read, default=flag.default, help="with commas")
@@ -299,7 +302,7 @@ def main(words: list[str]) -> int:
     for table in tables:
         shown = table._replace(entries=[one for one in table.entries if one.system not in absent])
         show(out, suite, shown, found, baseline)
-        if any(map(found.rounds, shown.entries)):
+        if not options.tables_only and any(map(found.rounds, shown.entries)):
             picture = options.folder / f"{options.suite}-{table.name}.svg"
             plot(shown, found, picture)
             out.text(f"{picture}\n")

@@ -85,6 +85,14 @@ def test_prints_tables_draws_plots_and_keeps_lines(apps: Path, tmp_path: Path) -
         assert (tmp_path / "out" / f"overhead-{name}.svg").read_text().startswith("<svg")
 
 
+def test_tables_need_no_altair(apps: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "altair", None)
+    done = run("overhead", tmp_path, *SMALL, "--tables-only")
+    assert done.code == 0, done.err
+    assert "overhead: tasks without dependences" in done.out
+    assert not list((tmp_path / "out").glob("*.svg"))
+
+
 @pytest.mark.parametrize(
     ("openmp", "code", "words"),
     [
