@@ -171,7 +171,10 @@ void stealing(int number, int tasks) {
   rt::Taskflow<int> flow(runtime);
   flow.indegree([](int) { return 1; }).worker([](int) { return 0; });
   flow.run([&](int) {
-    for (volatile int turn = 0; turn < 500; turn = turn + 1) {
+    volatile int turns = 0;
+    while (turns < 500) {
+      const int next = turns + 1;
+      turns = next;
     }
   });
   for (int k = 0; k < tasks; ++k) flow.fulfill(k);
@@ -199,7 +202,6 @@ void print_sleeps(int workers) {
     const long between = sleeps();
     run(workers, more);
     std::printf(" %10.2f", static_cast<double>(sleeps() - between - (between - before)) / (more - fewer));
-    std::fflush(stdout);
   }
   std::printf("\n");
 }
@@ -228,6 +230,7 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "taskgrain-rt-workers: %d arguments, allowed are none, or PROGRAM WORKERS N\n", argc - 1);
     return 2;
   }
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);  // so that a call that is stopped has shown what it knows
   std::printf("%7s %10s %12s %10s %10s %14s %16s\n", "workers", "heap, MB", "resident, MB", "start, ms", "end, ms",
               "last look, us", "launch+wait, ms");
   for (const int workers : {2, 8, 64, 192, 1024, 4096}) {
