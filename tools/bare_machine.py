@@ -75,7 +75,9 @@ class Steps:
         # `timeout` ends whole groups of processes, such as those of mpirun.
         limit = max(1, min(limit, self.left))
         signal = ["--preserve-status", "--signal", "INT"] if interrupted else []
-        command = ["timeout", "--kill-after=5", *signal, str(limit), *map(str, words)]
+        shows = 3 if interrupted else 0  # seconds of the limit, in which it shows what it has
+        times = [f"--kill-after={5 + shows}", *signal, str(max(1, limit - shows))]
+        command = ["timeout", *times, *map(str, words)]
         done = subprocess.run(command, input=text, capture_output=True, text=True, errors="replace",
                               env=self.environment, cwd=self.work)  # fmt: skip
         self.log.write(done.stdout + done.stderr)
@@ -119,7 +121,10 @@ class Steps:
 
     def make(self, *targets: str) -> str:
         jobs = str(len(os.sched_getaffinity(0)))
-        self.call("cmake", "--build", self.build, "--parallel", jobs, "--target", *targets, limit=600)
+        on = ("-k", "0") if (self.build / "build.ninja").exists() else ("-k",)  # also where a target fails
+        self.call(
+            "cmake", "--build", self.build, "--parallel", jobs, "--target", *targets, "--", *on, limit=600
+        )
         return ", ".join(targets)
 
     def install(self, *systems: str) -> str:

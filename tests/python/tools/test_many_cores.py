@@ -1,0 +1,122 @@
+"""tools/many-cores: its studies, its words and how it spends its time. Nothing is built or measured."""
+
+from __future__ import annotations
+
+import json
+import runpy
+import subprocess
+import sys
+from argparse import Namespace
+from pathlib import Path
+from typing import Any
+
+import bare_machine
+import pytest
+
+from taskgrain.study import study
+
+SCRIPT = Path(__file__).parents[3] / "tools" / "many-cores"
+PARTS: dict[str, Any] = runpy.run_path(str(SCRIPT))
+ABSENT = ("starpu", "taskgrain_graph.ranks")
+
+
+class Simulated(PARTS["ManyCores"]):  # type: ignore[misc]
+    """A machine with `here` cores and a clock of its own, on which each command takes as long as it may."""
+
+    def __init__(self, out: Path, seconds: float, here: int, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.here, self.clock, self.commands = here, 1000.0, list[tuple[str, ...]]()
+        monkeypatch.setattr(bare_machine.time, "monotonic", lambda: self.clock)
+        super().__init__(out, seconds)
+
+    def unpack(self) -> str:
+        return ""
+
+    def install(self, *systems: str) -> str:
+        return ", ".join(systems)
+
+    def call(self, *words: object, limit: float, text: str = "", interrupted: int = 0) -> str:
+        said = tuple(map(str, words))
+        self.commands.append(said)
+        if "--cmake_dir" in said or "help" in said or "systems" in said or "-c" in said:
+            answers = {
+                "help": "taskgrain-mpi-driver: phony\ntaskgrain-mpi-driver-mpich: phony\n",
+                "-c": str(self.here),
+            }
+            systems = [{"name": one, "available": False, "missing": ["a file"]} for one in ABSENT]
+            return next((answers[word] for word in answers if word in said), json.dumps(systems))
+        self.clock += min(limit, 60 if "cmake" in said else limit, self.left)
+        return json.dumps({"cells": []})
+
+
+@pytest.mark.parametrize("words", ((), ("out", "--seconds", "soon"), ("out", "more")))
+def test_arguments_that_cannot_be(words: tuple[str, ...]) -> None:
+    done = subprocess.run([sys.executable, str(SCRIPT), *words], capture_output=True, text=True)
+    assert done.returncode == 2
+    assert "usage: many-cores" in done.stderr
+
+
+@pytest.mark.parametrize("here", (1, 2, 16, 24, 256))
+def test_every_study_is_one_for_each_machine(
+    here: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tool = Simulated(tmp_path, 360, here, monkeypatch)
+    assert tool.all() == 0
+    assert tool.clock <= tool.end
+    for name in PARTS["STUDIES"]:
+        read = study.read(tmp_path / f"{name}.toml", here)
+        assert read.systems and not set(read.systems) & set(ABSENT)
+        cores = {workload.cores or here for workload in read.workloads}
+        assert cores == (
+            {1, here} | {1 << k for k in range(9) if 1 << k < here} if name == "cores" else {here}
+        )
+
+
+def test_each_part_gets_time_and_all_end_in_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tool = Simulated(tmp_path / "out", 360, 16, monkeypatch)
+    tool.all()
+    steps = json.loads((tmp_path / "out" / "summary.json").read_text())
+    assert all(one["ok"] for one in steps)
+    measured = [one["seconds"] for one in steps[6:]]
+    assert len(measured) == len(PARTS["STUDIES"]) + len(PARTS["PROGRAMS"]) + 1
+    assert min(measured) > 3 and sum(one["seconds"] for one in steps) <= 360
+    [absent] = [one["found"] for one in steps if "cannot run" in one["step"]]
+    assert absent == "16 cores; starpu cannot run: a file; taskgrain_graph.ranks cannot run: a file"
+    built = next(one for one in tool.commands if "--parallel" in one)
+    assert "taskgrain-mpi-driver" in built and "taskgrain-mpi-driver-mpich" not in built
+
+
+@pytest.mark.parametrize("cores", (1, 2, 16, 64))
+def test_sizes_of_applications_are_allowed(cores: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(SCRIPT.parents[1] / "bench"))
+    from suites import SUITES
+
+    for program in PARTS["PROGRAMS"]:
+        suite = SUITES[program]
+        options = {name: flag.read(flag.default) for name, flag in suite.flags.items()}
+        options["sizes"] = suite.flags["sizes"].read(PARTS["sizes"](program, cores))
+        rest = {"suite": program, "cores": cores, "repeats": 1, "build": "build", "systems": ["MPI"]}
+        assert suite.tables(Namespace(**options, **rest))  # raises for sizes that are too small
+
+
+def cell(system: str, cores: int, metg: float | None, **more: Any) -> dict[str, Any]:
+    name = f"fft/width={8 * cores}/cores={cores}"
+    known = {"metg": metg, "low": None, "high": None, "ending": "budget", "failure": None}
+    return {"workload": name, "system": system, "cores": cores, **known, **more}
+
+
+def test_the_words() -> None:
+    found_of, sentences, growth = (PARTS[name] for name in ("found_of", "sentences", "growth"))
+    assert found_of(cell("a", 1, 51.4e-9, low=48e-9, high=1.2e-6)) == "51.4 ns (48 ns – 1.2 µs)"
+    assert found_of(cell("a", 1, 2.5e-3)) == "2.5 ms"
+    assert found_of(cell("a", 1, None)) == "– (out of time)"
+    assert found_of(cell("a", 1, None, failure="crash")) == "– (crash)"
+    assert found_of(cell("a", 1, None, at=[{"asked": 2e-4, "efficiency": 0.618}])) == "62% of tasks of 200 µs"
+    cells = [
+        cell("a", 1, 1e-7),
+        cell("a", 4, 3e-7),
+        cell("b", 1, None),
+        cell("b", 4, 1e-7),
+        cell("c", 2, 1e-7),
+    ]
+    assert sentences(growth(cells)) == ["fft, from 1 to 4 cores: a × 3.00"]
+    assert sentences([("x", "1"), ("y", "2"), ("x", "3")]) == ["x: 1, 3", "y: 2"]
