@@ -17,7 +17,7 @@ import numpy as np
 from noisy_worlds import World
 from simulated_clock import Curve, Machine, System, Timeline
 
-from taskgrain.answers.compare.cells import Comparison, Question, compare
+from taskgrain.answers.compare.cells import Compared, Comparison, Question, compare
 from taskgrain.answers.compare.sides import Side
 from taskgrain.drive.system import System as Described
 from taskgrain.estimate.sample import Sample
@@ -46,15 +46,17 @@ class Trial:
     @property
     def wrong(self) -> bool:
         """Whether a verdict of any cell says what is not so."""
-        most = 1.0 + self.found.question.margin
+        asked = self.found.question
 
-        def truth(times: float) -> str:
-            return "slower" if times > most else "faster" if times < 1.0 / most else "same"
+        def not_so(cell: Compared) -> bool:
+            off = abs(math.log(self.times[cell.workload]))
+            if cell.verdict == "same":
+                return off > math.log1p(asked.margin if cell.together else asked.apart)
+            truth = "slower" if self.times[cell.workload] > 1.0 else "faster"
+            decided = cell.verdict in ("slower", "faster")
+            return decided and (cell.verdict != truth or off <= math.log1p(asked.margin))
 
-        return any(
-            cell.verdict not in (truth(self.times[cell.workload]), "undecided", "not comparable")
-            for cell in self.found.cells
-        )
+        return any(map(not_so, self.found.cells))
 
     @property
     def alarm(self) -> bool:
