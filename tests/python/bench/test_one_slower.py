@@ -1,0 +1,27 @@
+"""The system of which one cell gets slower (bench/one_slower.py)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from taskgrain.drive.catalogue import discover, package_folder
+from taskgrain.drive.session import Session
+
+BENCH = Path(__file__).parents[3] / "bench"
+
+
+@pytest.mark.uses("serial")
+def test_tasks_of_one_pattern_cost_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(BENCH)
+    from one_slower import write
+
+    driver = str(package_folder() / "systems" / "serial" / "driver")
+    folder = write(tmp_path / "subject", driver, "nearest", 1.0)
+    with Session("subject", discover([folder])["subject"].launch([0])) as session:
+        session.start()
+        for pattern, least in (("nearest", 1.0), ("stencil_1d", 0.0)):
+            result = session.run([{"pattern": pattern, "width": 1, "steps": 1}], repeats=1)
+            assert (result.tasks, result.executed) == (1, 1)
+            assert min(result.seconds) >= least
