@@ -81,6 +81,13 @@ def test_good_driver(sessions: list[Session], tmp_path: Path) -> None:
     assert not any(psutil.pid_exists(pid) for pid in pids)
 
 
+def test_a_parked_driver_gets_a_request_that_no_pipe_holds(sessions: list[Session], tmp_path: Path) -> None:
+    """As much as fits is written before the driver goes on."""
+    session = started(sessions, "good", tmp_path)
+    assert session.parked
+    assert session.run([GRAPH | {"file": "x" * 2**21}], repeats=1).tasks == 8
+
+
 def test_the_reference_refuses_what_cannot_be_and_lives_on() -> None:
     program = package_folder() / "bin" / REFERENCE
     with Session("reference", Launch((str(program),), {}, CORES)) as reference:
