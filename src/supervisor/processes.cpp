@@ -39,7 +39,8 @@ std::optional<std::vector<pid_t>> children(pid_t pid) {
   for (const pid_t thread : numbers(proc(pid) / "task")) {
     const fs::path folder = proc(pid) / "task" / std::to_string(thread);
     std::ifstream file(folder / "children");
-    if (!file && fs::exists(folder)) return std::nullopt;
+    std::error_code gone;
+    if (!file && fs::exists(folder, gone)) return std::nullopt;
     found.insert(found.end(), std::istream_iterator<pid_t>(file), {});
   }
   return found;
