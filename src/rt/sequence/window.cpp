@@ -85,7 +85,7 @@ void Window::run(WindowTask& node) {
   const auto ready_next = [this](WindowTask& next) { ready(next); };
   if (!node.locks.empty()) node.unlock(ready_next);
   node.end(ready_next);
-  if (waits_.load(std::memory_order_relaxed)) runtime_.notify();  // seen too late, it costs some milliseconds
+  if (waits_.load(std::memory_order_relaxed)) engine_.notify();  // seen too late, it costs some milliseconds
 }
 
 /// Starts an asynchronous task. It ends when its operation has, and the start has returned.
