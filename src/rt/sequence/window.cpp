@@ -21,7 +21,8 @@ std::size_t checked_window(std::size_t window) {
 Window::Window(Runtime& runtime, const std::string& name, std::size_t size, const DataRegistry& registry,
                WindowOwner& owner)
     : runtime_(runtime), engine_(engine_of(runtime)), owner_(owner), tasks_(checked_window(size)), mask_(size - 1),
-      dependences_(registry), pools_(static_cast<std::size_t>(runtime.workers())), flow_(runtime, Tasks{this}, name) {}
+      given_(size), dependences_(registry), pools_(static_cast<std::size_t>(runtime.workers())),
+      flow_(runtime, Tasks{this}, name) {}
 
 // -- a task is given
 
@@ -46,21 +47,41 @@ void Window::end(WindowTask& node, std::span<const Access> accesses) {
     for (const Access& access : accesses)
       if (access.mode == Mode::commutative) node.locks.push_back(&locks_[access.index]);
     if (node.locks.size() > 1) std::ranges::sort(node.locks);  // all take them in one order, so none waits in a circle
-    dependences_.find(
-        accesses, [this](std::uint64_t number) { return has_ended(number); },
-        [&](std::uint64_t number) {
-          WindowTask& before = task_of(number);
-          if (before.number != number || before.seen == submitted_ || before.ended()) return;
-          before.seen = submitted_;
-          before_.push_back(&before);
-        });
+    const std::uint64_t earlier = find_before(accesses);
     node.expect(before_.size());
     dependences_.enter(submitted_, accesses);
+    given_[submitted_ & mask_].earlier = earlier;
     if (node.give(before_)) ready(node);  // or all before it have ended, so that it orders nothing
   } catch (...) {                         // no memory: it was not given
     node.drop();
     throw;
   }
+}
+
+/// Finds those that the last task waits for. It need not wait for one that another of them waits for.
+/// \returns its Given::earlier
+std::uint64_t Window::find_before(std::span<const Access> accesses) {
+  constexpr std::uint64_t known = 64;
+  found_.clear();
+  std::uint64_t earlier = 0;
+  dependences_.find(
+      accesses, [this](std::uint64_t number) { return has_ended(number); },
+      [&](std::uint64_t number) {
+        const std::uint64_t distance = submitted_ - number;
+        Given& given = given_[number & mask_];
+        if (distance >= size() || given.seen == submitted_) return;
+        given.seen = submitted_;
+        found_.push_back(number);
+        if (distance < known) earlier |= given.earlier << distance;
+      });
+  std::uint64_t own = 0;
+  for (const std::uint64_t number : found_) {
+    const std::uint64_t distance = submitted_ - number;
+    const std::uint64_t bit = distance <= known ? std::uint64_t{1} << (distance - 1) : 0;
+    own |= bit;
+    if ((earlier & bit) == 0 && !task_of(number).ended()) before_.push_back(&task_of(number));
+  }
+  return earlier | own;
 }
 
 bool Window::uses(std::uint32_t index) noexcept {

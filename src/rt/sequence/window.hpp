@@ -102,9 +102,16 @@ class Window final : AsyncOwner {
     void run(Key key) const { window->run(*key.node); }
   };
 
+  /// What the thread that gives tasks knows of one, by its place: no other thread moves these cache lines.
+  struct Given {
+    std::uint64_t seen = 0;     // the last task that has it among those it uses data after
+    std::uint64_t earlier = 0;  // bit k: the task given k + 1 tasks before it ends before it begins
+  };
+
   WindowTask& task_of(std::uint64_t number) noexcept { return tasks_[number & mask_]; }
   bool has_ended(std::uint64_t number) noexcept { return task_of(number).number != number || task_of(number).ended(); }
   bool all_ended() noexcept;
+  std::uint64_t find_before(std::span<const Access> accesses);
   void wait_for_room();
   void stop_graphs() noexcept;
 
@@ -122,9 +129,11 @@ class Window final : AsyncOwner {
   const std::size_t mask_;
   // By the thread that gives tasks:
   std::uint64_t submitted_ = 0, oldest_ = 1, drops_ = 0;
+  std::vector<Given> given_;
   Dependences dependences_;
   std::map<std::uint32_t, CommuteLock> locks_;  // by the index of the data
-  std::vector<WindowTask*> before_;             // the task that is given
+  std::vector<std::uint64_t> found_;            // tasks that use what the task uses that is given, before it
+  std::vector<WindowTask*> before_;             // those of them that it waits for
 
   std::atomic<int> launched_{0};              // added by tasks, and subtracted by what ends these
   std::atomic<bool> waits_{false};            // the thread that gives tasks, for some of them to end; by that thread

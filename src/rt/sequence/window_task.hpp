@@ -95,7 +95,6 @@ class alignas(apart) WindowTask {
     }
     return before_ended(ended);
   }
-  std::uint64_t seen = 0;  // the last task that has it among those before
 
   // -- by the worker that runs it, or after all have stopped
 
