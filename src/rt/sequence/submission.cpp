@@ -88,7 +88,7 @@ WindowTask& Submission::begin_launch(const std::vector<Access>& accesses, const 
   give(transfers, accesses, owners);
   check(accesses, nullptr, {.name = name});
   next_ = &window_.begin(home_of_written(), {.name = name});
-  next_->launches = true;
+  next_->kind = WindowTask::Kind::launches;
   return *next_;
 }
 
@@ -127,7 +127,7 @@ void Submission::give(const std::vector<Transfer>& transfers, std::span<const Ac
     const std::uint32_t index = registry_.add(transfer.regions, name, home);
     const Access bytes{registry_[index].id, index, sends ? Mode::read : Mode::write};
     WindowTask& node = window_.begin(home, {.name = name});
-    node.launches = !sends;
+    if (!sends) node.kind = WindowTask::Kind::launches;
     node.function.emplace(ranks_->function(transfer, owners, [this, &node] { window_.queue_end(node); }));
     window_.end(node, {&bytes, 1});
     registry_.release(index);

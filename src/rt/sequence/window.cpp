@@ -11,6 +11,11 @@ namespace taskgrain::rt::detail {
 
 namespace {
 
+using Kind = WindowTask::Kind;
+
+/// The next task that must be there soon: a few tasks, so that its cache lines have time to come from another core.
+constexpr std::uint64_t ahead = 12;
+
 std::size_t checked_window(std::size_t window) {
   if (!std::has_single_bit(window)) throw_usage({"window is ", std::to_string(window), ", allowed are powers of two"});
   return window;
@@ -29,12 +34,13 @@ Window::Window(Runtime& runtime, const std::string& name, std::size_t size, cons
 WindowTask& Window::begin(int worker, TaskOptions&& options, const EventType* event) {
   WindowTask& node = task_of(submitted_ + 1);
   if (!node.ended()) wait_for_room();
+  task_of(submitted_ + 1 + ahead).prefetch();
   node.worker = worker;
   node.priority = options.priority;
   node.name = std::move(options.name);
   node.locked = 0;
-  node.attempt = 0;
-  node.launches = node.over = false;
+  node.again = 0;
+  node.kind = Kind::plain;
   node.event = event;
   node.locks.clear();
   return node;
@@ -48,6 +54,7 @@ void Window::end(WindowTask& node, std::span<const Access> accesses) {
       if (access.mode == Mode::commutative) node.locks.push_back(&locks_[access.index]);
     if (node.locks.size() > 1) std::ranges::sort(node.locks);  // all take them in one order, so none waits in a circle
     const std::uint64_t earlier = find_before(accesses);
+    if (node.kind == Kind::plain && (!node.locks.empty() || node.event != nullptr)) node.kind = Kind::special;
     node.expect(before_.size());
     dependences_.enter(submitted_, accesses);
     given_[submitted_ & mask_].earlier = earlier;
@@ -94,17 +101,19 @@ bool Window::uses(std::uint32_t index) noexcept {
 
 void Window::run(WindowTask& node) {
   if (failed()) return;
-  if (node.over) {
+  if (node.kind == Kind::plain) [[likely]] {
+    node.function(Turn{0, this_worker(), 0});
+  } else if (node.kind == Kind::over) {
     if (const std::exception_ptr failure = std::exchange(node.failure, nullptr)) std::rethrow_exception(failure);
   } else {
-    if (!node.locks.empty() && !node.lock()) return;
+    if (!node.lock()) return;
     if (node.event != nullptr) return issue(node);
-    const bool launches = node.launches;
+    const bool launches = node.kind == Kind::launches;
     node.function(Turn{0, this_worker(), 0});
     if (launches) return;
   }
   const auto ready_next = [this](WindowTask& next) { ready(next); };
-  if (!node.locks.empty()) node.unlock(ready_next);
+  if (node.kind != Kind::plain) node.unlock(ready_next);
   node.end(ready_next);
   if (waits_.load(std::memory_order_relaxed)) engine_.notify();  // seen too late, it costs some milliseconds
 }
@@ -149,9 +158,9 @@ void Window::end_launch(WindowTask& node) {
 }
 
 void Window::queue_end(WindowTask& node) {
-  node.over = true;
+  node.kind = Kind::over;
   surely([&] {
-    ++node.attempt;  // a key of its own each time
+    ++node.again;  // a key of its own each time
     ready(node);
   });
 }

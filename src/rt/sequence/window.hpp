@@ -86,11 +86,11 @@ class Window final : AsyncOwner {
   /// A task of the flow: the node, and which of its tasks, each time that it is queued.
   struct Key {
     WindowTask* node;
-    std::uint64_t number, attempt;
+    std::uint64_t queued;  // the number of the task, and in the last 16 bits how often it was queued again
 
     bool operator==(const Key&) const = default;
     friend std::ostream& operator<<(std::ostream& out, const Key& key) {
-      return key.node->name.empty() ? out << "task " << key.number : out << key.node->name;
+      return key.node->name.empty() ? out << "task " << key.node->number : out << key.node->name;
     }
   };
   struct Tasks {
@@ -115,7 +115,7 @@ class Window final : AsyncOwner {
   void wait_for_room();
   void stop_graphs() noexcept;
 
-  void ready(WindowTask& node) { flow_.fulfill(Key{&node, node.number, node.attempt}); }
+  void ready(WindowTask& node) { flow_.fulfill(Key{&node, node.number << 16 | node.again}); }
   void run(WindowTask& node);
   void issue(WindowTask& node);
   void started_or_done(WindowTask& node);

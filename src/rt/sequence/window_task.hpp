@@ -60,28 +60,51 @@ class CommuteLock {
 /// A task. The thread that gives tasks writes it up to `give`; from then on the worker that runs it.
 ///   pending = tasks before it that have not ended, and 1 while it is being given
 ///   successors == ended  ⇔  it has ended, and its place is free
+/// To move a cache line from core to core takes as long as a small task, and a plain task needs three:
+///   its function, which a worker only reads if that needs no destruction;
+///   what is written by those that end the tasks before it, who also read its first links there;
+///   from `successors`, what the thread that gives tasks writes until the task ends.
 class alignas(apart) WindowTask {
  public:
   TaskFunction function;
   std::uint64_t number = 0;  // of the task, from 1
   int worker = 0, priority = 0;
-  unsigned locked = 0;               // so many of `locks`
-  std::uint64_t attempt = 0;         // how often it was queued again
-  bool launches = false;             // a graph, with which it ends
-  const EventType* event = nullptr;  // of an asynchronous task, which ends with its operation; else null
-  bool over = false;                 // the graph or the operation
-  std::atomic<int> left = 0;         // of an asynchronous task: its start and its operation
-  std::exception_ptr failure;        // of the graph or the operation; null if it did not fail
+  enum class Kind : std::uint8_t {
+    plain,
+    special,   // with locks or an event
+    launches,  // a graph, with which it ends
+    over,      // its graph or operation has ended
+  } kind = Kind::plain;
+  std::uint16_t again = 0;  // how often it was queued again
+
+ private:
+  static constexpr std::size_t close = 2;
+  std::atomic<int> pending_{0};  // by workers that end tasks before it, and the thread that gives tasks
+  Successor close_links_[close];
+  std::atomic<Successor*> successors_{&end_};  // by the thread that gives tasks, and the worker that ends it
+  std::vector<Successor, ApartAllocator<Successor>> links_;  // beyond those; it keeps its memory for the next task
+
+ public:
   std::string name;                  // empty: its number
   std::vector<CommuteLock*> locks;   // at data where it commutes with others, by address
+  unsigned locked = 0;               // so many of `locks`
+  std::atomic<int> left = 0;         // of an asynchronous task: its start and its operation
+  const EventType* event = nullptr;  // of an asynchronous task, which ends with its operation; else null
+  std::exception_ptr failure;        // of the graph or the operation; null if it did not fail
 
   bool ended() const noexcept { return successors_.load(std::memory_order_acquire) == &end_; }
 
   // -- by the thread that gives tasks
 
+  /// Lets its cache lines come from the core that has written them last.
+  void prefetch() noexcept {
+    constexpr std::size_t line = 64, lines = 3;
+    for (std::size_t k = 0; k < lines; ++k) prefetch_to_write(reinterpret_cast<std::byte*>(this) + line * k);
+    if (!links_.empty()) prefetch_to_write(reinterpret_cast<std::byte*>(links_.data()));
+  }
   /// Makes room, so that `give` needs no memory.
   void expect(std::size_t before) {
-    if (links_.size() < before) links_.resize(before);
+    if (links_.size() + close < before) links_.resize(before - close);
   }
   /// \param before  tasks that may not have ended; as many were expected
   /// \returns whether all have
@@ -90,8 +113,9 @@ class alignas(apart) WindowTask {
     pending_.store(static_cast<int>(before.size()) + 1, std::memory_order_relaxed);
     int ended = 1;
     for (std::size_t k = 0; k < before.size(); ++k) {
-      links_[k].node = this;
-      if (!before[k]->add(links_[k])) ++ended;
+      Successor& link = k < close ? close_links_[k] : links_[k - close];
+      link.node = this;
+      if (!before[k]->add(link)) ++ended;
     }
     return before_ended(ended);
   }
@@ -112,7 +136,7 @@ class alignas(apart) WindowTask {
     for (CommuteLock* const lock : locks)
       if (WindowTask* const next = lock->unlock()) {
         ++next->locked;
-        ++next->attempt;
+        ++next->again;
         ready(*next);
       }
   }
@@ -146,11 +170,7 @@ class alignas(apart) WindowTask {
   }
 
   static inline constinit Successor end_{};  // by its address
-
-  std::vector<Successor> links_;  // in the lists of the tasks before; it keeps its memory for the next task
-  // By workers that end tasks before it, and the two threads above.
-  alignas(apart) std::atomic<int> pending_{0};
-  std::atomic<Successor*> successors_{&end_};
 };
+static_assert(sizeof(WindowTask) == 2 * apart);
 
 }  // namespace taskgrain::rt::detail

@@ -74,22 +74,23 @@ class TaskFunction {
     const void* pointer[Action::room / sizeof(void*)] = {bytes_};
     return {kind_->call_at, pointer};
   }
+  /// Writes nothing if the function needs no destruction: another thread may have just read it.
   void reset() noexcept {
-    if (const Kind* const kind = std::exchange(kind_, nullptr)) kind->destroy(bytes_);
+    if (kind_ != nullptr && kind_->destroy != nullptr) std::exchange(kind_, nullptr)->destroy(bytes_);
   }
 
  private:
   static constexpr std::size_t room = 64;
   template <typename F>
   static constexpr bool fits =
-      sizeof(F) <= room && alignof(F) <= alignof(std::max_align_t) && std::is_nothrow_move_constructible_v<F>;
+      sizeof(F) <= room && alignof(F) <= alignof(void*) && std::is_nothrow_move_constructible_v<F>;
 
   struct Kind {
     bool copied;  // an Action has a copy
     Action::Call call;
     Action::Call call_at;                                   // of a pointer to the bytes
     void (*move)(std::byte* from, std::byte* to) noexcept;  // and destroys what it has moved from
-    void (*destroy)(std::byte* bytes) noexcept;
+    void (*destroy)(std::byte* bytes) noexcept;             // null: there is nothing to do
   };
   template <typename F>
   static F& as(void* bytes) noexcept {
@@ -104,7 +105,7 @@ class TaskFunction {
         new (to) F(std::move(as<F>(from)));
         as<F>(from).~F();
       },
-      [](std::byte* bytes) noexcept { as<F>(bytes).~F(); },
+      std::is_trivially_destructible_v<F> ? nullptr : +[](std::byte* bytes) noexcept { as<F>(bytes).~F(); },
   };
   template <typename F>
   static constexpr Kind kind_of_box = {
@@ -120,8 +121,8 @@ class TaskFunction {
     if (kind_ != nullptr) kind_->move(other.bytes_, bytes_);
   }
 
-  alignas(std::max_align_t) std::byte bytes_[room];
-  const Kind* kind_ = nullptr;
+  const Kind* kind_ = nullptr;  // first, so that it lies in one cache line with a small function
+  alignas(void*) std::byte bytes_[room];
 };
 
 }  // namespace taskgrain::rt::detail
