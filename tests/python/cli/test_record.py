@@ -170,7 +170,7 @@ def compiled(program: Path, source: str, *words: str) -> Path:
     return program
 
 
-# LLVM 19 crashes at if(0) with depend in GCC's code, and forgets a task now and then where mutexinoutset is near.
+# LLVM 19 crashes at if(0) with depend in GCC's code, and forgets a task now and then near mutexinoutset.
 @pytest.mark.parametrize(("kinds", "types"), [("tu", "io-"), ("tfu", "io-")])
 def test_a_graph_orders_tasks_as_the_program_demands_and_no_more(
     player: Path, kinds: str, types: str, capfd: pytest.CaptureFixture[str]
