@@ -394,6 +394,8 @@ Recorded Replay::graph() {
   Recorded found{names_, {}, {}, {}};
   // The new numbers of those that stay, or those before one that is left out.
   std::vector<std::vector<Number>> instead(pieces_.size());
+  std::vector<Number> covered(pieces_.size(), none);
+  const auto between = [&](Number name) { return names_[name].first != "task" && names_[name].first != "chunk"; };
   for (std::size_t at = 0; at < order.size(); ++at) {
     const Number one = order[at];
     std::vector<Number> now;
@@ -401,6 +403,12 @@ Recorded Replay::graph() {
     std::sort(now.begin(), now.end());
     now.erase(std::unique(now.begin(), now.end()), now.end());
     const Piece& piece = pieces_[one];
+    // An edge to or from code between tasks carries nothing but the order, so it goes where another way says the same.
+    const bool all = between(piece.name);
+    for (const Number other : now)
+      if (all || !between(found.named[other]))
+        for (const Number earlier : found.before[other]) covered[earlier] = one;
+    std::erase_if(now, [&](Number other) { return covered[other] == one && (all || between(found.named[other])); });
     const std::size_t nodes = now.size(), later = after[one].size();
     if (piece.of_thread && piece.seconds < short_seconds && nodes * later <= nodes + later) {
       instead[one] = std::move(now);
