@@ -170,14 +170,14 @@ def compiled(program: Path, source: str, *words: str) -> Path:
     return program
 
 
-# LLVM 19 crashes at if(0) with depend in GCC's code, and forgets a task now and then near mutexinoutset.
-@pytest.mark.parametrize(("kinds", "types"), [("tu", "io-"), ("tfu", "io-")])
+# LLVM 19 now and then ends a region before all tasks have run where mutexinoutset meets if(0) or untied.
+@pytest.mark.parametrize(("kinds", "types"), [("t", "iom-"), ("tfu", "io-")])
 def test_a_graph_orders_tasks_as_the_program_demands_and_no_more(
     player: Path, kinds: str, types: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    by_gcc = player.name == "g++"  # then LLVM tells the code of an outer call
-    if by_gcc and "f" in kinds:
-        pytest.skip("LLVM's runtime crashes at GCC's if(0) with depend")
+    by_gcc = player.name == "g++"
+    if by_gcc:  # it crashes there at if(0) with depend, and tells the code of an outer call
+        kinds = kinds.replace("f", "")
 
     @settings(max_examples=10, phases=[Phase.generate])
     @given(play=plays(kinds, types))
