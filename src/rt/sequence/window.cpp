@@ -48,7 +48,6 @@ WindowTask& Window::begin(int worker, TaskOptions&& options, const EventType* ev
 
 void Window::end(WindowTask& node, std::span<const Access> accesses) {
   node.number = ++submitted_;
-  before_.clear();
   try {
     for (const Access& access : accesses)
       if (access.mode == Mode::commutative) node.locks.push_back(&locks_[access.index]);
@@ -58,8 +57,9 @@ void Window::end(WindowTask& node, std::span<const Access> accesses) {
     node.expect(before_.size());
     dependences_.enter(submitted_, accesses);
     given_[submitted_ & mask_].earlier = earlier;
-    if (node.give(before_)) ready(node);  // or all before it have ended, so that it orders nothing
-  } catch (...) {                         // no memory: it was not given
+    if (node.give(before_, [this](std::uint64_t number) -> WindowTask& { return task_of(number); }))
+      ready(node);  // or all before it have ended, so that it orders nothing
+  } catch (...) {   // no memory: it was not given
     node.drop();
     throw;
   }
@@ -69,8 +69,9 @@ void Window::end(WindowTask& node, std::span<const Access> accesses) {
 /// \returns its Given::earlier
 std::uint64_t Window::find_before(std::span<const Access> accesses) {
   constexpr std::uint64_t known = 64;
-  found_.clear();
-  std::uint64_t earlier = 0;
+  const auto bit = [](std::uint64_t distance) { return std::uint64_t{1} << (distance - 1); };
+  before_.clear();
+  std::uint64_t own = 0, earlier = 0;
   dependences_.find(
       accesses, [this](std::uint64_t number) { return has_ended(number); },
       [&](std::uint64_t number) {
@@ -78,17 +79,17 @@ std::uint64_t Window::find_before(std::span<const Access> accesses) {
         Given& given = given_[number & mask_];
         if (distance >= size() || given.seen == submitted_) return;
         given.seen = submitted_;
-        found_.push_back(number);
-        if (distance < known) earlier |= given.earlier << distance;
+        before_.push_back(number);
+        if (distance > known) return;
+        own |= bit(distance);
+        earlier |= given.earlier << (distance - 1) << 1;
       });
-  std::uint64_t own = 0;
-  for (const std::uint64_t number : found_) {
-    const std::uint64_t distance = submitted_ - number;
-    const std::uint64_t bit = distance <= known ? std::uint64_t{1} << (distance - 1) : 0;
-    own |= bit;
-    if ((earlier & bit) == 0 && !task_of(number).ended()) before_.push_back(&task_of(number));
-  }
-  return earlier | own;
+  if ((own & earlier) != 0)
+    std::erase_if(before_, [&](std::uint64_t number) {
+      const std::uint64_t distance = submitted_ - number;
+      return distance <= known && (earlier & bit(distance)) != 0;
+    });
+  return own | earlier;
 }
 
 bool Window::uses(std::uint32_t index) noexcept {

@@ -132,8 +132,7 @@ class Window final : AsyncOwner {
   std::vector<Given> given_;
   Dependences dependences_;
   std::map<std::uint32_t, CommuteLock> locks_;  // by the index of the data
-  std::vector<std::uint64_t> found_;            // tasks that use what the task uses that is given, before it
-  std::vector<WindowTask*> before_;             // those of them that it waits for
+  std::vector<std::uint64_t> before_;           // the task that is given
 
   std::atomic<int> launched_{0};              // added by tasks, and subtracted by what ends these
   std::atomic<bool> waits_{false};            // the thread that gives tasks, for some of them to end; by that thread

@@ -106,16 +106,18 @@ class alignas(apart) WindowTask {
   void expect(std::size_t before) {
     if (links_.size() + close < before) links_.resize(before - close);
   }
-  /// \param before  tasks that may not have ended; as many were expected
+  /// \param before   tasks that may have ended; as many were expected
+  /// \param task_of  the task of a number
   /// \returns whether all have
-  bool give(const std::vector<WindowTask*>& before) noexcept {
+  template <typename TaskOf>
+  bool give(const std::vector<std::uint64_t>& before, const TaskOf& task_of) noexcept {
     successors_.store(nullptr, std::memory_order_relaxed);
     pending_.store(static_cast<int>(before.size()) + 1, std::memory_order_relaxed);
     int ended = 1;
     for (std::size_t k = 0; k < before.size(); ++k) {
       Successor& link = k < close ? close_links_[k] : links_[k - close];
       link.node = this;
-      if (!before[k]->add(link)) ++ended;
+      if (!task_of(before[k]).add(link)) ++ended;
     }
     return before_ended(ended);
   }
