@@ -18,6 +18,7 @@ from typing import Any
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 PACKAGES = REPOSITORY / "build" / "gpu-check" / "packages.tar.gz"
+PROGRAMS_OF_THE_HARNESS = ("taskgrain-reference", "taskgrain-supervisor")
 OPEN_MPI_TAKES = dict.fromkeys(("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"), "1")
 OWN_PYTHON = REPOSITORY / ".venv" / "bin" / "python"  # that of `make setup`
 PYTHON = str(OWN_PYTHON) if OWN_PYTHON.exists() else sys.executable
@@ -138,7 +139,7 @@ class Steps:
             shutil.copytree(self.source / "systems" / name, self.systems / name)
             for driver in (self.build / "systems" / name).glob("driver*"):
                 shutil.copy(driver, self.systems / name)
-        for program in ("taskgrain-reference", "cuda/taskgrain-reference-cuda"):
+        for program in (*PROGRAMS_OF_THE_HARNESS, "cuda/taskgrain-reference-cuda"):
             if (built := self.build / "src" / program).exists():
                 shutil.copy(built, self.package / "bin")
         for core in self.build.glob("src/_core*.so"):

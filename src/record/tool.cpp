@@ -69,12 +69,15 @@ bool counters_agree() {
   return read_it && std::strstr(text, "tsc") != nullptr;
 }
 
-void flush(Thread& thread) {
+/// \returns whether all were written
+bool flush(Thread& thread) {
   const std::size_t bytes = thread.used * sizeof(Event);
-  if (written.fetch_add(thread.used) > most_events || write(file, thread.events, bytes) != static_cast<ssize_t>(bytes))
-    recording = false;
+  const bool whole =
+      written.fetch_add(thread.used) <= most_events && write(file, thread.events, bytes) == static_cast<ssize_t>(bytes);
+  if (!whole) recording = false;
   thread.events[0] = {thread.events[thread.used - 1].ticks(), Kind::thread, 0, thread.number};
   thread.used = 1;
+  return whole;
 }
 
 Thread* begin_thread() {
@@ -193,14 +196,16 @@ int initialize(ompt::Lookup lookup, int, ompt::Data*) {
 void finalize(ompt::Data*) {
   const bool all = recording.exchange(false);
   if (!all && written <= most_events) return;  // the disk was full, or this is a child
-  for (Thread* one = threads; one != nullptr; one = one->next) flush(*one);
+  bool flushed = true;
+  for (Thread* one = threads; one != nullptr; one = one->next) flushed = flush(*one) && flushed;
+  if (!flushed && written <= most_events) return;
   const double tick = (clock_seconds() - first_second) / static_cast<double>(ticks() - first_tick);
   char path[4096];
   std::snprintf(path, sizeof path, "%s/%d.end", folder, getpid());
   const int end = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
   const int maps = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
   if (end < 0) return;
-  dprintf(end, "%.17g %d\n", tick, all && written <= most_events);
+  if (dprintf(end, "%.17g %d\n", tick, all && written <= most_events) <= 0) unlink(path);
   for (ssize_t size; maps >= 0 && (size = read(maps, path, sizeof path)) > 0;)
     if (write(end, path, static_cast<std::size_t>(size)) != size) break;
   close(end);

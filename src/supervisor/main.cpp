@@ -107,7 +107,14 @@ int main(int argc, char** argv) {
   for (const int number : {SIGCHLD, SIGTERM}) ::sigaddset(&watched, number);
   ::sigprocmask(SIG_BLOCK, &watched, &before);
   for (const int number : {SIGINT, SIGHUP}) std::signal(number, SIG_IGN);
+  // The kernel tells of no child to who ignores its end, as the caller may have.
+  for (const int number : {SIGCHLD, SIGTERM}) std::signal(number, SIG_DFL);
   pollfd ends[] = {{harness, POLLIN, 0}, {::signalfd(-1, &watched, SFD_CLOEXEC), POLLIN, 0}};
+
+  if (ends[1].fd < 0) {
+    std::fprintf(stderr, "taskgrain: cannot watch %s: %s\n", argv[4], std::strerror(errno));
+    return 127;
+  }
 
   const double begin = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
   Command command{::fork(), {}};

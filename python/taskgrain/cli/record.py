@@ -56,7 +56,9 @@ def record(
                 note("LLVM's runtime cannot execute all of GCC's code; compile with clang++ -fopenmp instead")
         if ends:
             if len(begun) > 1:
-                note(f"{len(begun)} processes have used OpenMP; the graph is that of the one with most tasks")
+                note(
+                    f"{len(begun)} processes have used OpenMP; the graph is that of the one with most events"
+                )
             _write(ends[-1], output, shlex.join(command))
         elif not code:
             why = "has not used OpenMP, or its runtime knows no tools"
@@ -130,7 +132,9 @@ def _run(command: Sequence[str], environment: dict[str, str]) -> int:
         if number != signal.SIGINT and running:
             running[0].send_signal(number)
 
-    before = {one: signal.signal(one, handle) for one in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    passed = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    heeded = [one for one in passed if signal.getsignal(one) is not signal.SIG_IGN]  # not under nohup
+    before = {one: signal.signal(one, handle) for one in heeded}
     try:
         running.append(subprocess.Popen(command, env=environment))
         return running[0].wait()

@@ -99,7 +99,7 @@ class Tree:
             code = self.wait(_KILLED_SECONDS)
         if code is None or code < 0:
             self._kill_orphans()
-            shutil.rmtree(self.scratch, ignore_errors=True)
+        shutil.rmtree(self.scratch, ignore_errors=True)  # also what the supervisor could not remove
         for path in self._shared:
             with contextlib.suppress(OSError):
                 os.unlink(path)

@@ -34,18 +34,24 @@ def cpu_ticks() -> dict[int, list[int]]:
     return {int(words[0][3:]): [int(word) for word in words[1:9]] for words in lines if words[0] != "cpu"}
 
 
+_LISTED_SECONDS = 5.0
+
+
 class _Processes:
-    """All processes. To list them takes longest, and is done only after one was started."""
+    """All processes. To list them takes longest, and is done only after one was started, and after some
+    seconds: not every kernel tells the last that was."""
 
     def __init__(self) -> None:
-        self._newest, self._pids = b"", list[int]()
+        self._newest, self._pids, self._listed = b"", list[int](), 0.0
 
     def cpu_seconds(self) -> dict[int, float]:
         """The processor time of each."""
         try:
             with open("/proc/loadavg", "rb") as file:
                 newest = file.read().split()[4]
-            if newest != self._newest:
+            now = time.monotonic()
+            if newest != self._newest or now - self._listed > _LISTED_SECONDS:
+                self._listed = now
                 self._newest, self._pids = newest, [int(one) for one in os.listdir("/proc") if one.isdigit()]
         except (OSError, IndexError):
             return {}

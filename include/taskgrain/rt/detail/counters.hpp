@@ -135,7 +135,7 @@ class Counters {
     if ((walked_ += slots) >= walk_limit_) room_ = 0;
   }
 
-  /// Always inlined: a call costs 15 ns a task, though it is hardly ever reached (docs/experiments.md).
+  /// Always inlined: a call costs 15 ns a task, though it is hardly ever reached.
   [[gnu::always_inline]] void make_room() {
     if (walked_ >= walk_limit_) walk_limit_ = 2 * walked_;
     if (size_.load(std::memory_order_relaxed) >= room(mask_)) return rebuild(2 * (mask_ + 1), factor_);
