@@ -121,8 +121,8 @@ Batches batches_of(const Graph& graph, I cores, I& critical_path) {
   };
 }
 
-/// The weight of the heaviest chain of a graph.
-double heaviest_chain(const Graph& graph, const Dag& weights) {
+/// The weight of the heaviest chain of a graph, whose tasks have one each where it has no `weights`.
+double heaviest_chain(const Graph& graph, const Dag* weights) {
   std::vector<double> before, now;
   double most = 0;
   for (I step = 0; step < graph.steps(); ++step, before.swap(now)) {
@@ -133,7 +133,7 @@ double heaviest_chain(const Graph& graph, const Dag& weights) {
       for (const Interval deps : graph.deps(step, i))
         for (I j = deps.first; j <= deps.last; ++j)
           start = std::max(start, before[static_cast<std::size_t>(j - first)]);
-      most = std::max(most, now.emplace_back(start + weights.weight(step, i)));
+      most = std::max(most, now.emplace_back(start + (weights == nullptr ? 1 : weights->weight(step, i))));
     }
   }
   return most;
@@ -176,8 +176,7 @@ Bound bound_of(std::span<const Graph> graphs, std::int64_t cores) {
   if (!weighted) return bound;
   // The tasks are of different lengths, so that only this holds.
   bound.time = static_cast<double>(bound.tasks) / static_cast<double>(cores);
-  for (const Graph& graph : graphs)
-    if (const auto weights = graph.weights()) bound.time = std::max(bound.time, heaviest_chain(graph, *weights));
+  for (const Graph& graph : graphs) bound.time = std::max(bound.time, heaviest_chain(graph, graph.weights().get()));
   return bound;
 }
 

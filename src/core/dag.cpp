@@ -241,7 +241,7 @@ Dag::Dag(const std::string& path) {
   }
   if (!(sum > 0)) throw InvalidSpec("dag", path, "a weight above 0, where there are weights");
   for (auto& weights : weights_)
-    for (double& weight : weights) weight *= points / sum;
+    for (double& weight : weights) weight = weight / sum * points;
 }
 
 std::int64_t dag_hash(const std::string& path) { return hash_of(read_bytes(path)); }

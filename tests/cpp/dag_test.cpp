@@ -200,6 +200,7 @@ TEST(Dag, TheWorkOfATaskIsItsWeightOfTheMean) {
   EXPECT_DOUBLE_EQ(bound_of({&graph, 1}, 4).time, 4.0);
   EXPECT_DOUBLE_EQ(bound_of({&graph, 1}, 1).time, 4.0);
   EXPECT_EQ(graph_in(R"({"width":2})").weights(), nullptr);
+  EXPECT_EQ(graph_in(R"({"width":2,"weights":[1e-310,0]})").weights()->weight(0, 1), 0);
 }
 
 TEST(Dag, AnotherContentThanTheOneOfTheHashIsRefused) {

@@ -119,6 +119,7 @@ def as_dict(question: Question, answers: Sequence[Answer], titles: Mapping[str, 
 def _graph(program: Program, cores: int) -> dict[str, Any]:
     """The graph of a program: times in seconds."""
     told = {"file": program.name, "tasks": len(program.ranked), "work": program.total}
+    told |= {"untimed": program.graph.untimed}
     told |= {"critical_path": program.bound.critical_path, "least_time": program.least(cores)}
     return told | {"steps": program.steps.number, "passed_on": program.steps.passed_on}
 

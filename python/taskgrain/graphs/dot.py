@@ -158,7 +158,7 @@ class _Reader:
     def _plain(self, found: re.Match[str], named: Nodes) -> None:
         """Takes a statement that is read at once."""
         self.read = found.end()
-        ends = [one.strip('"').replace("\\\n", "") for one in found.group(1, 2) if one]
+        ends = [one.strip('"') for one in found.group(1, 2) if one]
         for name in ends:
             if name not in self.nodes:
                 self.nodes[name] = dict(self.defaults)

@@ -60,7 +60,8 @@ class Steps:
                 f"at most {_MOST_POINTS}: tasks, and points that pass outputs on",
             )
         before, levels, passes = self.graph.before, self.levels, self.passes
-        times = self.graph.durations
+        longest = max(self.graph.durations)
+        times = [one / longest if longest else 0.0 for one in self.graph.durations]
         # Not where all points take equally long, or none takes any time.
         weighted = max(times) > 0.0 and (self.passed_on > 0 or min(times) < max(times))
         steps: list[list[tuple[int, bool]]] = [[] for _ in range(self.number)]  # a task, and whether it runs
@@ -119,7 +120,8 @@ def _without_implied(graph: TaskGraph) -> TaskGraph:
             direct |= 1 << place[one]
             implied |= before_all[one]
         kept[task] = tuple(one for one in graph.before[task] if not implied >> place[one] & 1)
-        before_all[task] = direct | implied
+        if unread[task]:
+            before_all[task] = direct | implied
         for one in graph.before[task]:
             unread[one] -= 1
             if not unread[one]:

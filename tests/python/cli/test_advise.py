@@ -227,7 +227,7 @@ def test_the_graph_of_a_program(taskgrain: Command, systems: Path, tmp_path: Pat
     value = json.loads(again.out)
     assert value["graph"] == {
         "file": "elsewhere.dot", "tasks": 4, "work": pytest.approx(150e-6), "steps": 3, "passed_on": 0,
-        "critical_path": pytest.approx(100e-6), "least_time": pytest.approx(150e-6),
+        "untimed": 0, "critical_path": pytest.approx(100e-6), "least_time": pytest.approx(150e-6),
     }  # fmt: skip
     (fast,) = value["answers"]
     assert fast["cost"]["time"]["value"] == pytest.approx(154e-6, rel=0.02)  # a task costs 1 µs
