@@ -57,7 +57,9 @@ def sentences(question: Question, answers: Sequence[Answer]) -> Iterator[str]:
         yield f"Nobody can choose a bound, which shows what could be reached: {'; '.join(each)}."
     cut = (Ending.BUDGET, Ending.UNFINISHED)
     now = [one for one in answers if one.curve and one.curve.cell.ending in cut and one.measured_now]
-    if now and (question.program or any(map(_open, now))):
+    if now and question.program:
+        yield "A larger --budget makes these times surer."
+    elif any(map(_open, now)):
         yield "The time was used up before all was known. A larger --budget makes this surer."
     if not answers and not bounds:
         yield "No folder has a result for these tasks. --measure measures them."

@@ -49,7 +49,8 @@ def reached(program: Program, answers: Sequence[Answer]) -> Iterator[str]:
         if not cost.overhead:
             yield f"{said}, as little as the graph allows."
             continue
-        overhead, shorter = quantity.seconds(cost.overhead, 2), quantity.percent(cost.shorter)
+        about = "" if one.efficiency.found.known else "about "
+        overhead, shorter = about + quantity.seconds(cost.overhead, 2), quantity.part(cost.shorter)
         yield (
             f"{said}: {quantity.about_percent(cost.lost)} of that is lost. A task costs {overhead} beside "
             f"its work, and {shorter} of the tasks take less than that."

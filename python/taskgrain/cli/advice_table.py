@@ -76,7 +76,7 @@ def _costs(program: Program, answers: Sequence[Answer]) -> dict[str, list[str]]:
         "time": [_time(one.time) for one in costs],
         "lost": [quantity.about_percent(one.lost) for one in costs],
         "a task costs": [quantity.seconds(one.overhead, 2) for one in costs],
-        "shorter tasks": [quantity.percent(one.shorter) for one in costs],
+        "shorter tasks": [quantity.part(one.shorter) for one in costs],
     }
 
 

@@ -96,7 +96,7 @@ def advise(
     budget: Annotated[
         Text,
         typer.Option(
-            "--budget", metavar="TIME", help=f"Time for --measure (default {_BUDGET}).", show_default=False
+            "--budget", metavar="TIME", help=f"Time to measure (default {_BUDGET}).", show_default=False
         ),
     ] = None,
     output: Annotated[

@@ -26,6 +26,7 @@ _MOST_TASKS = "about two million"
 _LLVM = re.compile(r"\blib(omp|iomp)\d*[.-]")
 """The names of LLVM's runtime, and of Intel's, which is the same, among the libraries of a program."""
 _GCC = "libgomp"
+_CRASHES = (signal.SIGILL, signal.SIGABRT, signal.SIGBUS, signal.SIGSEGV)
 _MOVED = 1 << 32
 """A program that lies above this address was moved there when it started, and its file begins at 0."""
 
@@ -52,8 +53,11 @@ def record(
         if code:
             how = f"by signal {-code}" if code < 0 else f"with {code}"
             note(f"{command[0]} has ended {how}" + ("" if ends else "; nothing is written"))
-            if code < 0 and _GCC in linked:
-                note("LLVM's runtime cannot execute all of GCC's code; compile with clang++ -fopenmp instead")
+            if -code in _CRASHES and _GCC in linked:
+                note(
+                    "if it does not so by itself, compile it with clang++: LLVM's runtime cannot execute all "
+                    "code of GCC"
+                )
         if ends:
             if len(begun) > 1:
                 note(
@@ -61,7 +65,7 @@ def record(
                 )
             _write(ends[-1], output, shlex.join(command))
         elif not code:
-            why = "has not used OpenMP, or its runtime knows no tools"
+            why = "has not used OpenMP (-fopenmp), or its runtime knows no tools, as in a static program,"
             if begun:
                 why = "has used OpenMP, but did not end by return or exit, or the disk is full"
             raise TaskgrainError(f"{command[0]} {why}; nothing is written")
@@ -173,7 +177,15 @@ def _write(end: Path, output: Path, program: str) -> None:
         whole_file.write(output, graph_file.write(graph, program).encode("utf-8", "replace"))
     except OSError as error:
         raise unwritable(output, error) from error
-    tasks = sum(kinds[one][0] == "task" for one in named)
+    tasks = sum(kinds[one][0] in ("task", "chunk") for one in named)
+    loops = sum(
+        took for one, took in zip(named, seconds, strict=True) if kinds[one][0] in ("chunk", "region")
+    )
+    if loops > 0.5 * sum(seconds):
+        note(
+            "most of its time is in loops, which are cut for its threads: record it with as many as the "
+            "cores that you ask about"
+        )
     note(
         f"{quantity.counted(tasks, 'task')}, and {quantity.counted(len(named) - tasks, 'part')} of the code "
         f"around; {output} is written: taskgrain graph --from {shlex.quote(str(output))}"

@@ -94,6 +94,13 @@ def percent(value: float | None, digits: int = 0) -> str:
     return NOTHING if value is None else f"{100 * value:.{digits}f} %"
 
 
+def part(value: float | None) -> str:
+    """A share of things, of which neither none nor all is said where it is not so: `over 99 %`."""
+    if value is not None and 0.0 < value < 0.005:
+        return "under 1 %"
+    return "over 99 %" if value is not None and 0.995 <= value < 1.0 else percent(value)
+
+
 def percent_interval(share: Interval) -> str:
     """A share with its interval: `62 % (58 – 66)`; a bound that is not known is a question mark.
 

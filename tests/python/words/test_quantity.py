@@ -93,3 +93,8 @@ def test_percent_interval(value: float | None, low: float | None, high: float | 
 )
 def test_a_mean_has_no_exponent(value: float, text: str) -> None:
     assert quantity.mean(value) == text
+
+
+def test_a_part_of_things_is_none_or_all_only_where_it_is_so() -> None:
+    shares = (None, 0.0, 0.001, 0.5, 0.999, 1.0)
+    assert [*map(quantity.part, shares)] == ["–", "0 %", "under 1 %", "50 %", "over 99 %", "100 %"]
