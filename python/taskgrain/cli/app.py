@@ -56,6 +56,10 @@ class _Command(TyperCommand):
                 formatter.write_dl(records)
 
 
+RUNS_A_PROGRAM = ("record",)
+"""Commands whose first argument is a program: the options after it are the program's."""
+
+
 class _Verbs(Mapping[str, TyperCommand]):
     """The commands by name. A command is made, and its module imported, when somebody asks for it."""
 
@@ -70,7 +74,9 @@ class _Verbs(Mapping[str, TyperCommand]):
         verb = getattr(import_module(f"taskgrain.cli.{name}"), name)
         alone = typer.Typer(add_completion=False, **_HELP)
         alone.command(name, cls=_Command, epilog=f"Example: {example}")(verb)
-        return typer.main.get_command(alone)
+        command = typer.main.get_command(alone)
+        command.allow_interspersed_args = name not in RUNS_A_PROGRAM
+        return command
 
 
 class _Group(TyperGroup):

@@ -151,6 +151,8 @@ def _of_file(path: Path, graph: GraphOptions, output: Path | None, as_json: bool
     found = read(path)
     bound, steps = found.bound(), in_steps(found)
     if output is not None:
+        if output.suffix in (".svg", ".png"):
+            raise InputError("--output", str(output), "a file for steps in JSON, not for a drawing")
         try:
             if output.exists() and output.samefile(path):
                 raise InputError("--output", str(output), "another file than that of --from")

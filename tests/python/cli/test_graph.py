@@ -262,7 +262,7 @@ def test_the_graph_of_a_program_is_bounded_and_written_in_steps(tmp_path: Path) 
     assert json.loads(summary)["critical_path"] == 3
     told = json.loads(call("--from", program, "--cores", 8, "--json", "-o", written)[1])
     assert told["output"] == str(written)
-    assert (told["work"], told["most_busy"], told["passed_on"]) == (9.0, 1.5, 1)
+    assert (told["work"], told["most_busy"], told["passed_on"]) == (9.0, 1.5, 0)
 
 
 @pytest.mark.parametrize(
@@ -287,3 +287,9 @@ def test_what_does_not_go_with_a_program(
     code, out, err = call("--from", "program.dot", *words)
     assert (code, out) == (2, "") and message in err
     assert Path("program.dot").read_text() == "digraph { a -> b }"
+
+
+def test_the_graph_of_a_file_is_no_drawing(tmp_path: Path) -> None:
+    (tmp_path / "a.dot").write_text("digraph { a -> b }")
+    code, _, err = call("--from", tmp_path / "a.dot", "--output", tmp_path / "a.svg")
+    assert code == 2 and "not for a drawing" in err and not (tmp_path / "a.svg").exists()

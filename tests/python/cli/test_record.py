@@ -343,6 +343,12 @@ def test_the_end_of_a_program_is_told(many: Path, what: str, code: int, said: st
     assert (output.read_text() != "old") == written
 
 
+def test_options_after_the_program_are_the_programs(many: Path) -> None:
+    output = many.with_name("own.json")
+    done = called("record", "--output", output, many, "exits", "--output", "-h")
+    assert done.code == 7 and output.exists()
+
+
 def test_what_cannot_be_recorded_is_refused_before_it_starts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
