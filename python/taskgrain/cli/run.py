@@ -34,6 +34,7 @@ from taskgrain.words.origin import Origin
 
 if TYPE_CHECKING:
     from taskgrain.cli.printer import Printer
+    from taskgrain.study.workload import Workload
 
 
 _STEPS = 1000
@@ -76,7 +77,6 @@ def run(
     from taskgrain.results.hosts import differences
     from taskgrain.study.field import flag
     from taskgrain.study.settings import Settings
-    from taskgrain.study.shape import shape_of
     from taskgrain.study.study import Study
     from taskgrain.study.workload import EMPTY, Cell
 
@@ -88,7 +88,7 @@ def run(
         raise UsageError("--iterations: a time needs tasks that work; give another --kernel than empty")
     wanted = single.Wanted(
         workload=graph.workload,
-        steps=graph.count("steps", shape_of(graph.workload).steps or _STEPS, low=1),
+        steps=graph.count("steps", _steps(graph.workload), low=1),
         iterations=0 if task is not None else graph.count("iterations", 0, or_time=True),
         task_seconds=task,
         repeats=numbers.integer(5 if repeats is None else repeats, "--repeats", low=1, high=100_000),
@@ -133,6 +133,17 @@ def run(
         raise UsageError("; ".join(refused))
     if any("error" in outcome for outcome in outcomes):
         raise typer.Exit(EXIT_FAILED)
+
+
+def _steps(workload: Workload) -> int:
+    """The steps where none are given: those of a file, if it has a graph."""
+    from taskgrain._core import InvalidSpec, Unsupported
+    from taskgrain.study.shape import shape_of
+
+    try:
+        return (shape_of(workload).steps if workload["dag"] else 0) or _STEPS
+    except (InvalidSpec, Unsupported):  # is refused where its graph is made
+        return _STEPS
 
 
 def _efficiency(one: dict[str, Any]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -181,7 +182,8 @@ def test_a_program_that_is_no_driver_of_the_system_is_refused(tmp_path: Path) ->
     check_programs((good, good), pairs((good, good), ["mine"], known), CORES)
     assert refused(good, plain) == f"--build: {plain} is not executable"
     none = driver(tmp_path / "none", "exit 3")
-    assert f"--build: {none} is no driver of mine: ended during hello" in refused(good, none)
+    no_driver = rf"--build: {re.escape(str(none))} is no driver of mine: ended (during|before) hello"
+    assert re.match(no_driver, refused(good, none))
     other = driver(tmp_path / "other", f"{sys.executable} {FAKE} 1e-6 | sed -u 's/fake/other/'")
     said = f"--build: the programs are drivers of two systems: {good} of fake, {other} of other"
     assert refused(good, other) == said

@@ -141,7 +141,7 @@ def test_compressed_lines_mean_the_same(tmp_path: Path) -> None:
     assert (found.lines, found.raw, found.torn) == (plain.lines, plain.raw, plain.torn)
     assert found.warnings() == ["the last line of runs.jsonl.zst is torn (28 bytes); it is skipped"]
     assert export.frame(found, "runs").equals(table)
-    assert data.read(folder).raw == plain.raw
+    assert data.read(folder).contents.raw == plain.raw
 
 
 def test_compressed_in_parts(tmp_path: Path) -> None:
