@@ -28,7 +28,6 @@ struct Piece {
   double seconds = 0;
   Number name = 0;
   bool of_thread = false;  ///< No task that the program asks for: a thread's share of a region, or a barrier.
-  Number creations = 0;    ///< So many gaps before creations are in its time.
 };
 
 /// Where an edge comes from: a piece, or the last piece of a task, which may not be known yet.
@@ -242,8 +241,7 @@ class Replay {
   Number creator(Task& parent) {
     const double gap = std::exchange(parent.gap, 0);
     if (parent.creator != none && gap < creating_seconds) {
-      gaps_.push_back(gap);
-      ++pieces_[parent.piece].creations;
+      pieces_[parent.piece].seconds -= gap;
     } else {
       const Number before = parent.piece;
       next(parent, {{before, false}});
@@ -354,7 +352,6 @@ class Replay {
   }
 
   double tick_;
-  std::vector<double> gaps_;  ///< Between two creations of a task.
   struct Thread {
     std::uint64_t runs = 0;  ///< The task that it executes, or 0.
     std::uint64_t since = 0;
@@ -373,11 +370,6 @@ class Replay {
 };
 
 Recorded Replay::graph() {
-  if (!gaps_.empty()) {
-    const auto middle = gaps_.begin() + static_cast<std::ptrdiff_t>(gaps_.size() / 2);
-    std::nth_element(gaps_.begin(), middle, gaps_.end());
-    for (Piece& one : pieces_) one.seconds = std::max(0.0, one.seconds - one.creations * *middle);
-  }
   for (const auto& [_, task] : tasks_) ends_[task->number] = task->piece;
   std::vector<std::vector<Number>> before(pieces_.size()), after(pieces_.size());
   std::vector<std::size_t> left(pieces_.size());
