@@ -1,5 +1,5 @@
-/// What it costs that outputs are passed on from step to step: a graph of `taskgrain graph --from … --output`, with its
-/// points that pass outputs on, and with edges that skip steps instead.
+/// What it costs that outputs are passed on from step to step: a graph of `taskgrain graph --from … --output`, with
+/// its points that pass outputs on, and with edges that skip steps instead.
 ///
 ///     passed-outputs FILE MICROSECONDS [REPEATS]
 ///

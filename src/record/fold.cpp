@@ -163,6 +163,8 @@ class Replay {
         end_chunk(task);
         if (task.loop == none) break;
         task.piece = piece(task.chunk, false);
+        task.creator = none;
+        task.gap = 0;
         edge({task.loop, false}, task.piece);
         break;
       case Kind::loop_end:

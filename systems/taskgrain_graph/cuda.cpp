@@ -1,6 +1,6 @@
-/// Compiled graphs whose tasks give work to a GPU. A task graph is a loop over segments of its tasks, each made ahead as a
-/// CUDA Graph; an asynchronous task launches one after the other, in a stream of its own. What is between segments stays
-/// on the device, and the host waits for it once, at the end.
+/// Compiled graphs whose tasks give work to a GPU. A task graph is a loop over segments of its tasks, each made ahead
+/// as a CUDA Graph; an asynchronous task launches one after the other, in a stream of its own. What is between
+/// segments stays on the device, and the host waits for it once, at the end.
 
 #include <algorithm>
 #include <deque>

@@ -1,7 +1,7 @@
 /// Takes the place of CUDA's runtime and of a GPU, as far as the drivers use them, so that the drivers run where there
-/// is none. What is put into a stream runs when the stream, or an event after it, is waited for and no sooner, so that a
-/// wait that is missing shows; only a callback has a thread that waits for it. The nodes of a graph run in any order that
-/// its edges allow; memory is garbage until it is written.
+/// is none. What is put into a stream runs when the stream, or an event after it, is waited for and no sooner, so that
+/// a wait that is missing shows; only a callback has a thread that waits for it. The nodes of a graph run in any order
+/// that its edges allow; memory is garbage until it is written.
 ///
 /// If the environment has TASKGRAIN_TEST_BAD_KERNEL=n, the n-th kernel fails, and from then on all that waits for the
 /// device.

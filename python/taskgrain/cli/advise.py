@@ -28,7 +28,7 @@ from taskgrain.cli.options import (
 )
 from taskgrain.study.fields import rivals
 from taskgrain.words import numbers
-from taskgrain.words.errors import EXIT_FAILED, InputError, Interrupted, UsageError
+from taskgrain.words.errors import EXIT_FAILED, InputError, Interrupted, UsageError, unwritable
 from taskgrain.words.origin import together
 
 if TYPE_CHECKING:
@@ -241,7 +241,11 @@ def _measured_graph(program: Program, graph: GraphOptions, folder: Path) -> Grap
     from taskgrain.results import store, whole_file
 
     steps = folder / store.STEPS
-    whole_file.write(steps, program.steps.text().encode())
+    text = program.steps.text().encode()
+    try:
+        whole_file.write(steps, text)
+    except OSError as error:
+        raise unwritable(steps, error) from None
     return replace(graph, given={**graph.given, "dag": str(steps)})
 
 

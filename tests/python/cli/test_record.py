@@ -325,6 +325,27 @@ def test_chunks_of_a_loop_come_after_those_of_the_loop_before(many: Path) -> Non
     assert sorted(len(before[one] & chunks) for one in chunks) == [0] * 4 + [4] * 4
 
 
+IN_CHUNKS = """
+int main() {
+#pragma omp parallel for schedule(dynamic, 1)
+  for (int i = 0; i < 8; ++i) {
+    for (volatile int k = 0; k < 3000; ++k) {}
+#pragma omp task
+    for (volatile int k = 0; k < 3000; ++k) {}
+  }
+}
+"""
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_a_task_waits_for_the_chunk_that_creates_it_alone(compiler: str, tmp_path: Path) -> None:
+    graph, _ = recorded(compiled(tmp_path / compiler, IN_CHUNKS, "-O1"))
+    before = ancestors(graph)
+    chunks = {task for task, name in enumerate(graph.names) if name.startswith("chunk")}
+    tasks = [task for task, name in enumerate(graph.names) if name.startswith("task ")]
+    assert [len(before[one] & chunks) for one in tasks] == [1] * 8
+
+
 @pytest.mark.parametrize(
     ("what", "code", "said", "written"),
     [
