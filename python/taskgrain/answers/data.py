@@ -14,15 +14,18 @@ from statistics import median
 
 import numpy as np
 
+from taskgrain.answers.program import Program, of_graph
 from taskgrain.answers.repeat import command
 from taskgrain.estimate.reference import reference_table
+from taskgrain.graphs import files
 from taskgrain.results import cell as stored
-from taskgrain.results import columns, curves, lines, measurements, ranking, values
+from taskgrain.results import columns, curves, lines, measurements, ranking, store, values
 from taskgrain.results.curves import Curve
 from taskgrain.results.lines import CellLine, CrashLine, CurvePoint, Line, ReferenceLine, RunLine
 from taskgrain.results.measurements import Folder
 from taskgrain.study.fields import WORKLOAD
 from taskgrain.study.settings import Settings
+from taskgrain.words.errors import InputError
 from taskgrain.words.origin import Origin
 from taskgrain.words.plain import cleaned, text
 
@@ -146,6 +149,8 @@ class Results(Folder):
     failures: tuple[Failure, ...] = ()
     lines: Sequence[Line] = ()
     """The lines that are shown."""
+    program: Program | None = None
+    """The program whose graph all cells have, if the folder keeps one."""
 
     @property
     def study_text(self) -> str:
@@ -195,8 +200,21 @@ def read(folder: Path) -> Results:
     ]
     simulated = "Simulated: " * any(cell.origin.simulated for cell in cells)
     title = simulated + _title(folder, study)
-    known = (place.contents, place.study, place.machine, place.warnings)
-    return Results(folder, *known, title, tuple(cells), tuple(failures), shown)
+    program, odd = _program(folder)
+    known = (place.contents, place.study, place.machine, (*place.warnings, *odd))
+    return Results(folder, *known, title, tuple(cells), tuple(failures), shown, program)
+
+
+def _program(folder: Path) -> tuple[Program | None, list[str]]:
+    """The program that the folder keeps, and why it cannot be read."""
+    path = folder / store.GRAPH
+    if not path.is_file():
+        return None, []
+    try:
+        graph = files.read(path, "program")
+        return of_graph(text(graph.program) or path.name, graph, None, 1.0), []
+    except InputError as error:
+        return None, [text(str(error))]
 
 
 def _in_order(cells: Iterable[Cell], study: Fields) -> list[Cell]:

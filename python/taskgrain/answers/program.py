@@ -15,6 +15,8 @@ from taskgrain.words.interval import Interval
 
 _LEAST, _MOST = 1e-11, 1e9
 """Seconds of the mean of all points, and of all together, that can be asked for."""
+_STORED = 1e-12
+"""Seconds to which a results folder keeps the time that was asked for."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +73,13 @@ class Program:
         """The same with the points that pass outputs on: it has one in each step."""
         first, last = self.graph.longest_chain[0], self.graph.longest_chain[-1]
         return self.steps.levels[last] - self.steps.levels[first] + 1
+
+    def lasting(self, mean: float) -> Program:
+        """The same with times of which the mean of the points is this, in seconds."""
+        if abs(mean - self.mean) < _STORED:
+            return self
+        times = [one * (mean / self.mean) for one in self.graph.durations]
+        return replace(self, graph=replace(self.graph, durations=times))
 
     def cost(self, efficiency: Efficiency, cores: int) -> Cost:
         """The cost by the efficiency on so many cores."""

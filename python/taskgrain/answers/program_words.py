@@ -7,9 +7,12 @@ from collections.abc import Iterator, Sequence
 from taskgrain.answers.advise import Answer
 from taskgrain.answers.program import Program
 from taskgrain.words import quantity
+from taskgrain.words.interval import Interval
 
 _WORTH = 0.9
 """The part of the time that a change leaves, if it is worth a sentence."""
+LEGEND = "Lost: what the graph does not need on these cores. A task costs: time of a core beside its work."
+"""The meaning of `costs`."""
 
 
 def allowed(program: Program, cores: int) -> Iterator[str]:
@@ -75,3 +78,21 @@ def _longer(program: Program, best: Answer) -> Iterator[str]:
             f"If {tasks} tasks that follow each other were one, it would take about {quantity.seconds(then)} "
             f"with {best.name}, as long as no chain of tasks takes longer for that."
         )
+
+
+def costs(program: Program, answers: Sequence[Answer]) -> dict[str, list[str]]:
+    """The columns of a table of what the graph takes with each system."""
+    found = [program.cost(one.efficiency, one.occupied) for one in answers]
+    return {
+        "time": [time(one.time) for one in found],
+        "lost": [quantity.about_percent(one.lost) for one in found],
+        "a task costs": [quantity.seconds(one.overhead, 2) for one in found],
+        "shorter tasks": [quantity.part(one.shorter) for one in found],
+    }
+
+
+def time(one: Interval) -> str:
+    """The time with a system, or the bound of it that is known."""
+    if one.value is None and one.about is not None:
+        return f"{'over' if one.high is None else 'under'} {quantity.seconds(one.about, 2)}"
+    return quantity.interval(one)

@@ -7,12 +7,12 @@ The reader types a time, so that the answers at many times go with the page; it 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from taskgrain.answers import advise
 from taskgrain.answers.advice_words import VERDICTS, efficiency
-from taskgrain.answers.advise import LEVELS
+from taskgrain.answers.advise import LEVELS, Answer, Question
 from taskgrain.answers.data import Cell, Results
 from taskgrain.estimate.advice import Efficiency, Verdict
 from taskgrain.words import quantity
@@ -74,6 +74,31 @@ def times(results: Results, wished: Iterable[float] = ()) -> tuple[float, ...]:
 def asked(results: Results) -> tuple[float, ...]:
     """The task times that the study was about."""
     return tuple(sorted({point.asked for cell in results.cells for point in cell.at if point.asked}))
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A task time that the study was about, on one workload."""
+
+    workload: str
+    question: Question
+    answers: Sequence[Answer]
+    """The answer of each cell that was measured for it."""
+
+
+def of_the_study(results: Results) -> Iterator[Asked]:
+    """The questions in the study's order. Where the graph of a program was measured, they are about that."""
+    for workload in results.workloads:
+        cells = [cell for cell in results.cells if cell.workload == workload and cell.at]
+        known = next((cell.known for cell in cells if cell.known), None)
+        if known is None:
+            continue
+        program = results.program if known.workload.pattern == "dag" else None
+        for work in sorted({point.asked for cell in cells for point in cell.at if point.asked}):
+            its = program and program.lasting(work)
+            question = Question(work, known.workload, known.cores or 0, program=its)
+            answers = [advise.answer(question, cell.system, cell.known) for cell in cells]
+            yield Asked(workload, question, answers)
 
 
 def changes(cell: Cell, all_times: Sequence[float]) -> list[list[object]]:

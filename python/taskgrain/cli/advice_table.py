@@ -10,6 +10,7 @@ from typing import Any
 from taskgrain.answers.advice_words import NOT_KNOWN, efficiency, level, saved, sentences
 from taskgrain.answers.advise import LEVELS, Answer, Question, choice
 from taskgrain.answers.program import Program
+from taskgrain.answers.program_words import LEGEND, costs
 from taskgrain.cli.printer import Printer
 from taskgrain.words import quantity
 from taskgrain.words.interval import Interval
@@ -31,7 +32,7 @@ def show(out: Printer, question: Question, answers: Sequence[Answer]) -> None:
     ranked = sorted(shown, key=lambda one: (bool(one.curve and one.curve.cell.bound), -one.speed))
     columns = {"system": [one.name for one in ranked]}
     if question.program:
-        columns |= _costs(question.program, ranked)
+        columns |= costs(question.program, ranked)
     else:
         columns["efficiency"] = [efficiency(one.efficiency) for one in ranked]
     if chosen and (chosen.best.known or chosen.sure):
@@ -51,10 +52,7 @@ def show(out: Printer, question: Question, answers: Sequence[Answer]) -> None:
     if len(set(sources)) == 1:
         out.text(f"All was {how} {'' if sources[0] == 'now' else 'in '}{sources[0]}.")
     if question.program:
-        out.text(
-            "Lost: what the graph does not need on these cores. A task costs: time of a core beside its work."
-            + " Intervals are of 95 %, each by itself." * (how == "measured")
-        )
+        out.text(LEGEND + " Intervals are of 95 %, each by itself." * (how == "measured"))
     elif len(unknown) < len(LEVELS):
         out.text(
             "Under 50, 80 and 90 %: whether the tasks reach this efficiency, and how many times as long as "
@@ -67,23 +65,6 @@ def show(out: Printer, question: Question, answers: Sequence[Answer]) -> None:
         out.text("?: the runs set no bound on this side of the interval.")
     if any(one.efficiency.how == "between" for one in shown):
         out.text("≈: between two sizes that were measured.")
-
-
-def _costs(program: Program, answers: Sequence[Answer]) -> dict[str, list[str]]:
-    """The columns for the graph of a program."""
-    costs = [program.cost(one.efficiency, one.occupied) for one in answers]
-    return {
-        "time": [_time(one.time) for one in costs],
-        "lost": [quantity.about_percent(one.lost) for one in costs],
-        "a task costs": [quantity.seconds(one.overhead, 2) for one in costs],
-        "shorter tasks": [quantity.part(one.shorter) for one in costs],
-    }
-
-
-def _time(one: Interval) -> str:
-    if one.value is None and one.about is not None:
-        return f"{'over' if one.high is None else 'under'} {quantity.seconds(one.about, 2)}"
-    return quantity.interval(one)
 
 
 def source(one: Answer) -> str:

@@ -238,19 +238,25 @@ def _program(file: Path, unit: str | None, scale: str | None, graph: GraphOption
 
 def _measured_graph(program: Program, graph: GraphOptions, folder: Path) -> GraphOptions:
     """The options with the program's graph in steps, in a folder."""
-    from taskgrain.results import store, whole_file
+    from taskgrain.results import store
 
     steps = folder / store.STEPS
-    text = program.steps.text().encode()
-    try:
-        whole_file.write(steps, text)
-    except OSError as error:
-        raise unwritable(steps, error) from None
+    _write(steps, program.steps.text())
     return replace(graph, given={**graph.given, "dag": str(steps)})
 
 
+def _write(path: Path, text: str) -> None:
+    from taskgrain.results import whole_file
+
+    try:
+        whole_file.write(path, text.encode("utf-8", "replace"))
+    except OSError as error:
+        raise unwritable(path, error) from None
+
+
 def _kept_graph(program: Program, graph: GraphOptions, output: Path) -> GraphOptions:
-    """The same in the folder of the results, which has no other graph."""
+    """The same in the folder of the results, which has no other graph; the report reads the program's."""
+    from taskgrain.graphs import graph_file
     from taskgrain.results import store
 
     store.check_folder(output)
@@ -259,6 +265,7 @@ def _kept_graph(program: Program, graph: GraphOptions, output: Path) -> GraphOpt
     if not same and output.is_dir() and any(output.iterdir()):
         raise InputError("--output", str(output), "a new or empty folder, or one with results of this graph")
     store.make_folder(output)
+    _write(output / store.GRAPH, graph_file.write(replace(program.graph, program=program.name)))
     return _measured_graph(program, graph, output)
 
 

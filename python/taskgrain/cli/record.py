@@ -172,9 +172,11 @@ def _write(end: Path, output: Path, program: str) -> None:
         raise TaskgrainError(f"{program} has executed no task and no parallel region; nothing is written")
     names = [f"{kind} {places[address]}" if address else kind for kind, address in kinds]
     durations = [round(one, 10) for one in seconds]
-    graph = TaskGraph([names[one] for one in named], before, durations, [1.0] * len(named), 0, "s", "")
+    graph = TaskGraph(
+        [names[one] for one in named], before, durations, [1.0] * len(named), 0, "s", "", program
+    )
     try:
-        whole_file.write(output, graph_file.write(graph, program).encode("utf-8", "replace"))
+        whole_file.write(output, graph_file.write(graph).encode("utf-8", "replace"))
     except OSError as error:
         raise unwritable(output, error) from error
     tasks = sum(kinds[one][0] in ("task", "chunk") for one in named)

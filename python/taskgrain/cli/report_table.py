@@ -9,6 +9,7 @@ from taskgrain.answers import scaling, task_times
 from taskgrain.answers.advise import LEVELS
 from taskgrain.answers.data import Cell, Results
 from taskgrain.answers.verdict import state_of_the_machine
+from taskgrain.cli import advice_table
 from taskgrain.cli.printer import Printer
 from taskgrain.report import matrix, summary, trust
 from taskgrain.report.matrix import Entry
@@ -67,6 +68,8 @@ def as_json(results: Results, at: float | None = None) -> dict[str, Any]:
         "checks": [asdict(check) for check in trust.checks(results)],
     }
     found["scaling"] = scaling.as_json(results)
+    if asked := [*task_times.of_the_study(results)]:
+        found["advice"] = [advice_table.as_dict(one.question, one.answers, {}) for one in asked]
     if at is not None:
         found["at"] = {"seconds": at, "cells": [_answer(cell, at) for cell in results.cells]}
     return found

@@ -19,11 +19,11 @@ _UNITS = ("s", "task", "")
 _KEYS = ("taskgrain_graph", "program", "unit", "names", "named", "durations", "cores", "untimed", "before")
 
 
-def write(graph: TaskGraph, program: str = "") -> str:
+def write(graph: TaskGraph) -> str:
     """The file of a graph, recorded from a program or not."""
     numbers = {name: number for number, name in enumerate(dict.fromkeys(graph.names))}
     columns: dict[str, object] = {"taskgrain_graph": VERSION}
-    columns |= {"program": program} if program else {}
+    columns |= {"program": graph.program} if graph.program else {}
     columns |= {"unit": graph.unit, "names": [*numbers], "named": [numbers[name] for name in graph.names]}
     columns |= {"durations": [*graph.durations]}
     columns |= {"cores": [*graph.cores]} if any(one != 1 for one in graph.cores) else {}
@@ -63,7 +63,8 @@ def read(text: str) -> TaskGraph:
     untimed = file.get("untimed", 0)
     if type(untimed) is not int or not 0 <= untimed <= size:
         raise InputError("untimed", untimed, "the number of tasks whose time is not known")
-    return TaskGraph(_names(file, size), edges, durations, cores, untimed, unit, FORMAT)
+    program = str(file.get("program", ""))
+    return TaskGraph(_names(file, size), edges, durations, cores, untimed, unit, FORMAT, program)
 
 
 def _list(file: dict[str, Any], key: str, size: int | None = None) -> list[Any]:

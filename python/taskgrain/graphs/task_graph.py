@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from taskgrain.words.errors import InputError
 
@@ -50,6 +51,8 @@ class TaskGraph:
     """`s`; `task` where no task has a time, and nothing where the file does not say its unit of time."""
     kind: str
     """The format of the file, such as `WfCommons 1.5`."""
+    program: str = ""
+    """The program or the file that it is of, if the file says one."""
 
     @property
     def dependences(self) -> int:
@@ -105,6 +108,23 @@ class TaskGraph:
         while before := self.before[chain[-1]]:
             chain.append(max(before, key=self.ends.__getitem__))
         return chain[::-1]
+
+    def at_once(self, parts: int) -> list[float]:
+        """The mean number of tasks that run in each of so many equal parts of the critical path, if each
+        begins as early as it can."""
+        import numpy as np
+
+        end = np.sort(self.ends)
+        begin = np.sort(np.array(self.ends) - np.array(self.durations))
+        edges = np.linspace(0.0, end[-1], parts + 1)
+
+        def passed(since: Any) -> Any:
+            """The time since then until each edge, of all tasks together."""
+            number = np.searchsorted(since, edges)
+            return number * edges - np.concatenate([[0.0], np.cumsum(since)])[number]
+
+        run = np.diff(passed(begin) - passed(end))
+        return [*(run / (edges[1] or 1.0))]
 
     def bound(self) -> Bound:
         """The least that the graph takes, by its durations."""

@@ -6,8 +6,8 @@ import math
 from collections import Counter
 from dataclasses import dataclass
 
+from taskgrain.answers import task_times
 from taskgrain.answers.advice_words import sentences
-from taskgrain.answers.advise import Question, answer
 from taskgrain.answers.data import Cell, Results
 from taskgrain.results import ranking
 from taskgrain.results.outcome import short
@@ -56,16 +56,13 @@ def best(results: Results) -> tuple[Best, ...]:
 
 
 def at_task_times(results: Results) -> list[tuple[str, list[str]]]:
-    """For each workload whose efficiency was asked for at task times, what `advise` says of them."""
+    """For each workload whose efficiency was asked for at task times, or the program whose graph it is, what
+    `advise` says of them."""
     found = []
-    for workload in results.workloads:
-        cells = [cell for cell in results.cells if cell.workload == workload and cell.at]
-        for asked in sorted({point.asked for cell in cells for point in cell.at if point.asked}):
-            known = [cell.known for cell in cells if cell.known]
-            if known:
-                question = Question(asked, known[0].workload, known[0].cores or 0)
-                answers = [answer(question, cell.system, cell.known) for cell in cells]
-                found.append((workload, [*sentences(question, answers)]))
+    for one in task_times.of_the_study(results):
+        program, cores = one.question.program, quantity.counted(one.question.cores, "core")
+        name = f"{program.name}, {cores}" if program else one.workload
+        found.append((name, [*sentences(one.question, one.answers)]))
     return found
 
 

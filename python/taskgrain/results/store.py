@@ -24,7 +24,9 @@ from taskgrain.results.parse import Odd, from_json
 from taskgrain.words.errors import InputError, OutputError, UsageError, reason, unwritable
 
 STEPS = "steps.json"
-"""The graph of a program whose results follow."""
+"""The graph of a program whose results follow, as it is measured."""
+GRAPH = "graph.json"
+"""The same as the program has it, with its times."""
 _SYNC_SECONDS = 5.0
 _MAY_DIFFER = ("budget", "systems_folders", "hosts", "hostfile")
 """Fields of a study that do not change what is measured, only for how long and from where."""
@@ -72,7 +74,7 @@ def check_folder(folder: Path) -> None:
             f"(zstd -d --rm {folder / reader.COMPRESSED}), or choose another --output"
         )
     ours = runs.exists() or (folder / reader.STUDY).exists()
-    if folder.is_dir() and not ours and any(one.name != STEPS for one in folder.iterdir()):
+    if folder.is_dir() and not ours and {one.name for one in folder.iterdir()} - {STEPS, GRAPH}:
         raise InputError("--output", str(folder), "a new or empty folder, or a results folder to go on with")
 
 

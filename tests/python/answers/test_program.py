@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from program_graphs import Graph, graphs, made_of
 
 from taskgrain.answers.program import Program, of_graph
-from taskgrain.answers.program_words import allowed
 from taskgrain.estimate.advice import Efficiency
 from taskgrain.graphs.task_graph import made
 from taskgrain.words.errors import InputError
@@ -67,19 +66,6 @@ def test_units_that_are_needed_or_not(
 ) -> None:
     with pytest.raises(InputError, match=re.escape(message)):
         of_graph("test", made("test", times, [], unit=unit), given_unit, scale)
-
-
-def test_the_bound_is_told_before_any_system() -> None:
-    chain = program(Graph(((), (0,), (1,), (0,)), (4, 4, 4, 2)))
-    first, second = allowed(chain, 4)
-    assert "4 tasks of 2.0 µs to 4.0 µs, half of them at most 4.0 µs, together 14.0 µs" in first
-    assert second.endswith("12.0 µs on 4 cores: that is its critical path, which keeps 1.17 of them busy.")
-    assert [*allowed(chain, 1)][1].endswith(
-        "14.0 µs on 1 core. More than 1.17 cores gain nothing: the critical path takes 12.0 µs."
-    )
-    two_chains = ((), (0,), (1,), (2,), (), (4,), (5,), (6, 0))
-    passing = program(Graph(two_chains, (4,) * 8))
-    assert "has 2 points more, 20 % of all" in [*allowed(passing, 2)][2]
 
 
 def test_where_the_critical_path_takes_the_time_its_tasks_cost_it() -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import html
 import json
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -232,6 +234,14 @@ def test_the_graph_of_a_program(taskgrain: Command, systems: Path, tmp_path: Pat
     (fast,) = value["answers"]
     assert fast["cost"]["time"]["value"] == pytest.approx(154e-6, rel=0.02)  # a task costs 1 µs
     assert fast["cost"]["overhead"] == pytest.approx(1e-6, rel=0.4) and fast["cost"]["shorter"] == 0.0
+    shown = taskgrain("report", tmp_path / "kept", "--json")
+    (same,) = json.loads(shown.out)["advice"]
+    assert same["graph"] == value["graph"] | {"file": "program.dot"} and same["question"]["cores"] == 1
+    assert [one["cost"] for one in same["answers"]] == [one["cost"] for one in value["answers"]]
+    page = html.unescape((tmp_path / "kept" / "report.html").read_text())
+    said = taskgrain(*words, "--from", tmp_path / "kept").out.splitlines()
+    (row,) = (line for line in said if line.startswith(" fast"))
+    assert said[2] in page and all(f">{one}</td>" in page for one in re.split(" {2,}", row.strip())), said
     other = taskgrain(*words, "--from", tmp_path / "kept", "--scale", "10")
     assert other.code == 1 and "together 1.50 ms" in other.out and "is not known: the runs were" in other.out
     near = taskgrain(*words, "--from", tmp_path / "kept", "--scale", "1.1", "--json")

@@ -29,8 +29,9 @@ def task_graphs(draw: st.DrawFn) -> TaskGraph:
     names = draw(st.lists(st.text(max_size=3), min_size=size, max_size=size))
     cores = draw(st.just([1.0] * size) | st.builds(column, st.just(AMOUNTS)))
     unit = draw(st.sampled_from(["s", "task", ""]))
+    untimed, program = draw(st.integers(0, size)), draw(st.text(max_size=3))
     return TaskGraph(
-        tuple(names), [*before], column(AMOUNTS), cores, draw(st.integers(0, size)), unit, graph_file.FORMAT
+        tuple(names), [*before], column(AMOUNTS), cores, untimed, unit, graph_file.FORMAT, program
     )
 
 
@@ -39,7 +40,7 @@ def test_a_graph_is_read_as_it_was_written(
     graph: TaskGraph, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     path = tmp_path_factory.mktemp("graph") / "graph.json"
-    path.write_bytes(graph_file.write(graph, "./program").encode())
+    path.write_bytes(graph_file.write(graph).encode())
     assert read(path) == graph
 
 

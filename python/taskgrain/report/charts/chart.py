@@ -12,10 +12,15 @@ from markupsafe import Markup
 from taskgrain.answers.data import Results
 from taskgrain.report.look import Spec, Style
 from taskgrain.report.rows import Row
+from taskgrain.words.table import Table
 
 Drawn = alt.LayerChart | alt.FacetChart | alt.ConcatChart | alt.VConcatChart
 ONE_COLUMN, BOTH_COLUMNS = 241.0, 504.0
 """Points (1/72 inch), of the two-column formats of ACM and IEEE: 3.35 and 7 inches."""
+
+
+NO_CELL = -1
+"""The number in the place of a cell's, for rows of a plot that are no system's."""
 
 
 @dataclass(frozen=True)
@@ -88,6 +93,22 @@ class Figure:
     """The number of plots that stand side by side."""
     key: Mapping[str, Style] = field(default_factory=dict)
     """The systems that have a line, which are named below the plot."""
+
+
+def table(one: Table) -> Markup:
+    """A table for the text above plots."""
+
+    def row(values: Sequence[str], cell: str) -> Markup:
+        return Markup("<tr>{}</tr>").format(Markup("").join(Markup(cell).format(one) for one in values))
+
+    return Markup(
+        '<div class="scroll hinted" tabindex="0" role="region" aria-label="{}"><table>'
+        "<thead>{}</thead>\n<tbody>{}</tbody></table></div>"
+    ).format(
+        one.title,
+        row(one.columns, "<th>{}</th>"),
+        Markup("\n").join(row(each, '<td class="nowrap">{}</td>') for each in one.rows),
+    )
 
 
 class Chart(Protocol):

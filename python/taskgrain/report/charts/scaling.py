@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import partial
 
 import altair as alt
@@ -12,14 +12,13 @@ from markupsafe import Markup
 from taskgrain.answers.data import Results
 from taskgrain.answers.scaling import STEPS, Scaling, Time, left_out, meeting_tables, scalings, shown
 from taskgrain.report import look
-from taskgrain.report.charts.chart import Figure, Plot, Section
+from taskgrain.report.charts.chart import Figure, Plot, Section, table
 from taskgrain.report.charts.intervals import arrows, like
 from taskgrain.report.charts.lines import Chart, looks, page_spec, size, sized, tooltip
 from taskgrain.report.look import PAPER, Theme
 from taskgrain.report.rows import Row, short
 from taskgrain.words import quantity
 from taskgrain.words.interval import Interval
-from taskgrain.words.table import Table
 
 _EVERY = 3
 """Of the sizes every third is named beside its line."""
@@ -46,27 +45,13 @@ def _intro(results: Results) -> Markup:
     )
     for sentence in left_out(results):
         text += Markup("<p>{}.</p>").format(sentence)
-    if not (tables := [_html(one) for one in meeting_tables(results)]):
+    if not (tables := [table(one) for one in meeting_tables(results)]):
         return text
     return text + Markup(
         "<p>The circle is where ideal scaling from the fewest cores or nodes meets the limit, the square "
         "where the measured time does; of the sizes under <em>not met</em> it does not.</p>\n{1}\n"
         "<details><summary>Where each size meets the limit</summary>\n{0}</details>"
     ).format(*tables)
-
-
-def _html(table: Table) -> Markup:
-    def row(values: Sequence[str], cell: str) -> Markup:
-        return Markup("<tr>{}</tr>").format(Markup("").join(Markup(cell).format(one) for one in values))
-
-    return Markup(
-        '<div class="scroll hinted" tabindex="0" role="region" aria-label="{}"><table>'
-        "<thead>{}</thead>\n<tbody>{}</tbody></table></div>"
-    ).format(
-        table.title,
-        row(table.columns, "<th>{}</th>"),
-        Markup("\n").join(row(one, '<td class="nowrap">{}</td>') for one in table.rows),
-    )
 
 
 SECTION = Section("scaling", "Time to solution on more cores or nodes", _intro)

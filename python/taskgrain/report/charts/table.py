@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from taskgrain.report.charts import at_swept, efficiency, metg, rate, scaling, swept
+from taskgrain.report.charts import at_swept, efficiency, metg, program, rate, scaling, swept
 from taskgrain.report.charts.chart import Chart
 
-CHARTS: tuple[Chart, ...] = (metg, efficiency, rate, swept, at_swept, scaling)
+CHARTS: tuple[Chart, ...] = (program, metg, efficiency, rate, swept, at_swept, scaling)

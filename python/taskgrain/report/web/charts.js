@@ -12,6 +12,7 @@
       return point;
     });
   }
+  const NO_CELL = -1;
   const views = {};
   // Data sets that a plot's specification names.
   const named = Object.fromEntries(Object.entries(specs).map(([key, spec]) => {
@@ -73,7 +74,7 @@
       const task = state.seconds === null || !front.length ? [] : [{ at: state.seconds / cells[front[0]].threshold }];
       return { rows: front.map((index) => inItsLook(cells[index].row, looks.get(index))), task };
     }
-    if (shows === "own") return { rows: front.flatMap((index) => own[index].map((row) => ({ ...row, ...looks.get(index) }))) };
+    if (shows === "own") return { rows: [NO_CELL, ...front].flatMap((index) => (own[index] ?? []).map((row) => ({ ...row, ...looks.get(index) }))) };
     const made = (index) => (shows === "rows"
       ? [{ ...cells[index].row, at: values[index], ...looks.get(index) }]
       : cells[index].points.map((point) => bare(point, looks.get(index))));

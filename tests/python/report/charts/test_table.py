@@ -73,7 +73,7 @@ def test_a_chart_is_added_as_the_page_says(tmp_path: Path) -> None:
     named = {block.title: block.text for block in blocks(PAGE.read_text("utf-8")) if block.title}
     (package.folder / "report/charts/floor.py").write_text(named["floor.py"], "utf-8")
     table = "report/charts/table.py"
-    entry = "CHARTS: tuple[Chart, ...] = (metg, efficiency, rate, swept, at_swept, scaling)\n"
+    entry = "CHARTS: tuple[Chart, ...] = (program, metg, efficiency, rate, swept, at_swept, scaling)\n"
     package.edit(table, entry, named["table.py"])
     package.edit(table, "import at_swept, efficiency, metg", "import at_swept, efficiency, floor, metg")
     folder = results_folder.of_radices(tmp_path / "study", (1, 5))

@@ -1,0 +1,93 @@
+"""The charts of the graph of a program, and the answers that they rest on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import results_folder
+from drawn_chart import draw
+from hypothesis import given
+from hypothesis import strategies as st
+from program_graphs import Graph, graphs, made_of
+
+from taskgrain.answers import data, task_times
+from taskgrain.answers.data import Results
+from taskgrain.graphs import graph_file
+from taskgrain.graphs.task_graph import TaskGraph, made
+from taskgrain.report.charts import program
+from taskgrain.report.charts.chart import NO_CELL
+from taskgrain.results import store
+
+CHAIN = made("test", {f"t{n}": 2e-6 for n in range(10)}, [(f"t{n + 1}", f"t{n}") for n in range(9)], "s")
+
+
+def kept(folder: Path, graph: TaskGraph = CHAIN, asked: float = 2e-6) -> Results:
+    """The results of two systems with the tasks of a graph, of which one takes twice as long."""
+    lines = []
+    for system, efficiency in (("<quick>", 0.4), ("slow", 0.2)):
+        cell = results_folder.cell_line(system, "dag")
+        ended = results_folder.metg_line(str(cell["cell"]), 4e-6) | {"ending": "at", "metg": None}
+        point = {"granularity": asked / efficiency, "efficiency": efficiency, "asked": asked}
+        ends = {"low": 0.9, "high": 1.1}
+        point |= {
+            f"{name}_{end}": point[name] * by
+            for name in ("granularity", "efficiency")
+            for end, by in ends.items()
+        }
+        lines += [cell, ended | {"curve": [point | {"iterations": 1000, "repeats": 9}]}]
+    results_folder.write(folder, lines)
+    (folder / store.GRAPH).write_text(graph_file.write(graph))
+    return data.read(folder)
+
+
+def test_each_system_has_its_time_and_what_a_task_costs(tmp_path: Path) -> None:
+    found = kept(tmp_path)
+    plots = {one.heading: one for one in program.on_page(found)}
+    assert [*plots] == ["Tasks at once", "How long its tasks are", "Time with each system"]
+    times = {row["system"]: row["x"] for rows in plots["Time with each system"].own.values() for row in rows}
+    assert times == {"<quick>": pytest.approx(25e-6), "slow": pytest.approx(50e-6)}, (
+        "20 µs of work on 2 cores"
+    )
+    own = plots["How long its tasks are"].own
+    assert [own[at][0]["overhead"] for at in (0, 1)] == [pytest.approx(0.5e-6), pytest.approx(3e-6)]
+    assert [own[at][0]["share"] for at in (0, 1)] == [0.0, 1.0], "tasks take 2 µs"
+    for figure in program.on_paper(found):
+        assert draw(figure).marks
+    intro = str(program.SECTION.intro(found))
+    assert "&lt;quick&gt;" in intro and "<quick>" not in intro
+
+
+def test_the_graph_has_tasks_of_the_length_that_was_measured(tmp_path: Path) -> None:
+    found = kept(tmp_path, asked=1e-6)
+    (one,) = task_times.of_the_study(found)
+    assert one.question.program and one.question.program.ranked == pytest.approx([1e-6] * 10)
+
+
+@pytest.mark.parametrize(
+    "content", ["", "{}", '{"taskgrain_graph":1}', '{"taskgrain_graph":1,"before":[[0]]}']
+)
+def test_a_graph_that_cannot_be_read_is_a_warning(tmp_path: Path, content: str) -> None:
+    kept(tmp_path)
+    (tmp_path / store.GRAPH).write_text(content)
+    found = data.read(tmp_path)
+    assert found.program is None and [one for one in found.warnings if "graph.json" in one]
+    assert not [*program.on_page(found)]
+
+
+@given(graphs(), st.integers(1, 40))
+def test_the_tasks_at_once_are_all_the_work(graph: Graph, parts: int) -> None:
+    found = made_of(graph)
+    running = found.at_once(parts)
+    assert len(running) == parts and min(running) > -1e-9
+    bound = found.bound()
+    assert sum(running) / parts * bound.critical_path == pytest.approx(bound.work)
+    assert max(running) <= bound.most_at_once + 1e-9
+
+
+def test_a_long_line_has_few_points(tmp_path: Path) -> None:
+    many = made("test", {f"t{n}": (1 + n % 7) * 1e-6 for n in range(3000)}, [], "s")
+    (one, *_) = (
+        plot for plot in program.on_page(kept(tmp_path, many)) if plot.id.startswith("program-tasks")
+    )
+    assert len(one.own[NO_CELL]) < 600 and one.own[NO_CELL][-1]["share"] == 1.0
