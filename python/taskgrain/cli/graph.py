@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
@@ -24,6 +23,8 @@ _DEFAULT_STEPS, _DEFAULT_WIDTH = 8, 8
 _MOST_COUNTED = 2**32
 """Tasks that --stats visits one by one."""
 _MOST_NODES = 10**9
+MOST_DRAWN = 4096
+"""Tasks of a drawing."""
 _MOST_WIDE = 2**22
 """Points of a step that are written as one line, which is made in memory."""
 
@@ -88,10 +89,10 @@ def _stats_table(stats: dict[str, int], nodes: int, as_json: bool) -> None:
         f"local of {nodes} node{'' if nodes == 1 else 's'}": f"{stats['local']}",
         "remote": f"{stats['remote']}",
     }
-    _print_rows(rows)
+    print_rows(rows)
 
 
-def _print_rows(rows: dict[str, str]) -> None:
+def print_rows(rows: dict[str, str]) -> None:
     wide = max(map(len, rows))
     sys.stdout.writelines(f"{name:<{wide}}  {value}\n" for name, value in rows.items())
 
@@ -123,7 +124,7 @@ def _summary(graph: GraphOptions, as_json: bool) -> None:
     if not shape.whole:
         again = "stays as it is" if shape.period == 1 else f"repeats every {shape.period} steps"
         repeats = f"after {quantity.counted(shape.ramp, 'step')} it {again}"
-    _print_rows(
+    print_rows(
         {
             "shape": repeats,
             "steps": f"{steps}{'' if given else ', as in the shortest run of a METG'}",
@@ -136,69 +137,7 @@ def _summary(graph: GraphOptions, as_json: bool) -> None:
     )
 
 
-def _of_file(path: Path, graph: GraphOptions, output: Path | None, as_json: bool) -> None:
-    """Says what a graph from a file allows, and writes it in steps if an output is named."""
-    if ignored := [one for one in graph.given if one != "cores"]:
-        raise UsageError(
-            f"--{ignored[0].replace('_', '-')}: the graph is that of --from; give --cores alone with it"
-        )
-    from taskgrain.graphs.files import read
-    from taskgrain.graphs.steps import in_steps
-    from taskgrain.results import whole_file
-    from taskgrain.words import quantity
-
-    cores = len(graph.cores)
-    found = read(path)
-    bound, steps = found.bound(), in_steps(found)
-    if output is not None:
-        if output.suffix in (".svg", ".png"):
-            raise InputError("--output", str(output), "a file for steps in JSON, not for a drawing")
-        try:
-            if output.exists() and output.samefile(path):
-                raise InputError("--output", str(output), "another file than that of --from")
-            whole_file.write(output, steps.text().encode())
-        except OSError as error:
-            raise InputError(
-                "--output", str(output), f"a file that can be written ({error.strerror})"
-            ) from error
-    if as_json:
-        from taskgrain.cli.printer import print_json
-
-        told = {"kind": found.kind, "tasks": len(found.names), "untimed": found.untimed}
-        told |= {"dependences": found.dependences, "unit": found.unit} | vars(bound)
-        told |= {"cores": cores, "least_time": bound.time(cores), "most_busy": bound.busy(cores)}
-        told |= {"steps": steps.number, "widest": steps.widest, "passed_on": steps.passed_on}
-        print_json(told | {"output": output and str(output)})
-        return
-
-    def shown(time: float) -> str:
-        if found.unit == "s":
-            return quantity.seconds(time)
-        number = quantity.mean(time) if time < 1e9 else f"{time:.3g}"
-        return f"{number} task{'' if time == 1 else 's'}" if found.unit else number
-
-    rows = {"file": found.kind, "tasks": f"{len(found.names)}", "dependences": f"{found.dependences}"}
-    if found.unit != "task":
-        ranked = sorted(found.durations)
-        least, half, most = (shown(ranked[k]) for k in (0, len(ranked) // 2, -1))
-        rows["a task takes"] = f"{least} to {most}, median {half}"
-        if found.untimed:
-            rows["without a time"] = f"{quantity.counted(found.untimed, 'task')}, as if of no time"
-    rows |= {
-        "work": shown(bound.work),
-        "critical path": shown(bound.critical_path),
-        "at once": f"{quantity.counted(bound.most_at_once, 'task')} at most, if each begins when it can",
-        "cores": f"at most {quantity.mean(bound.busy(cores))} of {cores} can be busy: "
-        f"it takes {shown(bound.time(cores))} or more",
-        "in steps": f"{steps.number} with up to {quantity.counted(steps.widest, 'task')}; "
-        f"{quantity.counted(steps.passed_on, 'point')} would pass outputs on",
-    }
-    _print_rows(rows)
-    if output is not None:
-        print(f"{output} is written: taskgrain metg --dag {shlex.quote(str(output))}")
-
-
-def _write_drawing(kind: str, drawn: str, output: Path | None) -> None:
+def write_drawing(kind: str, drawn: str, output: Path | None) -> None:
     if kind == "svg":
         data = drawn.encode()
     else:
@@ -249,7 +188,8 @@ def graph(
             "--output",
             "-o",
             metavar="FILE",
-            help="File for a drawing (default: standard output), or for the steps of --from.",
+            help="File for a drawing (default: standard output). With --from, a drawing if it ends in .svg "
+            "or .png, and else the graph in steps.",
         ),
     ] = None,
     as_json: Annotated[
@@ -261,15 +201,19 @@ def graph(
             "--from",
             metavar="FILE",
             help="Show what the graph of a program allows: a file of taskgrain record, WfCommons, DOT, the "
-            "Standard Task Graph Set, StarPU's tasks.rec, or Chakra's JSON. --output writes it for --dag.",
+            "Standard Task Graph Set, StarPU's tasks.rec, or Chakra's JSON. --output writes it for --dag, or "
+            "draws it.",
         ),
     ] = None,
 ) -> None:
     """Shows a task graph: its dependences, a drawing, or its size."""
     if file is not None:
-        if stats or summary or nodes is not None or kind != "json":
-            raise UsageError("--from: give --cores, --output and --json with it, and nothing else")
-        return _of_file(file, replace(graph, simulated=True), output, as_json)
+        if stats or summary or nodes is not None:
+            raise UsageError("--from: give --cores, --format, --output and --json with it, and nothing else")
+        from taskgrain.cli.graph_of_file import show
+
+        drawn = numbers.text(kind, "--format", FORMATS)
+        return show(file, replace(graph, simulated=True), drawn, output, as_json)
     chosen = numbers.text(kind, "--format", FORMATS)
     _refuse_what_would_be_ignored(chosen != "json", stats, nodes, output)
     if summary and (stats or chosen != "json"):
@@ -291,7 +235,7 @@ def graph(
     else:
         from taskgrain.report.task_graph import svg
 
-        _write_drawing(chosen, svg(list(_drawable(run)), run.width(), graph.workload.pattern), output)
+        write_drawing(chosen, svg(list(_drawable(run)), run.width(), graph.workload.pattern), output)
 
 
 def _refuse_what_would_be_ignored(drawing: bool, stats: bool, nodes: str | None, output: Path | None) -> None:
@@ -304,7 +248,6 @@ def _refuse_what_would_be_ignored(drawing: bool, stats: bool, nodes: str | None,
 
 
 def _drawable(run: Run) -> Iterator[dict[str, Any]]:
-    most = 4096
-    if run.tasks > most:
-        raise InputError("--steps x --width", str(run.tasks), f"at most {most} tasks in a drawing")
+    if run.tasks > MOST_DRAWN:
+        raise InputError("--steps x --width", str(run.tasks), f"at most {MOST_DRAWN} tasks in a drawing")
     return steps_of(run)

@@ -34,11 +34,19 @@ def read_dot(text: str) -> TaskGraph:
     `time`, `weight` or `size` of the nodes, whose unit no attribute says. Raises `InputError`."""
     reader = _Reader(text)
     reader.graph()
-    return made("DOT", {name: _time(name, one) for name, one in reader.nodes.items()}, reader.before)
+    labels = {name: _label(name, one["label"]) for name, one in reader.nodes.items() if "label" in one}
+    times = {name: _time(name, one) for name, one in reader.nodes.items()}
+    return made("DOT", times, reader.before, labels=labels)
 
 
 def _time(name: str, attributes: dict[str, str]) -> float | None:
     return next((amount(attributes[key], f"time of {name}") for key in _TIMES if key in attributes), None)
+
+
+def _label(name: str, label: str) -> str:
+    """The first line of a label; the name where that is empty, or in HTML."""
+    line = re.split(r"\\[nlr]|\n", label.replace("\\N", name).strip())[0]
+    return name if not line or line.startswith("<") else line
 
 
 def _token(text: str, at: int) -> tuple[str, str, int, int]:

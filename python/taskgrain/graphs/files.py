@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from taskgrain.graphs import chakra, graph_file
 from taskgrain.graphs.dot import read_dot
@@ -46,7 +47,7 @@ def _reader(text: str) -> Callable[[str], TaskGraph]:
     if graph_file.BEGIN.match(rest):
         return graph_file.read
     if rest.startswith("{"):
-        return chakra.read_chakra if chakra.is_chakra(text) else _wfcommons
+        return _json
     if re.match(r"(strict\s+)?(di)?graph\b", rest, re.IGNORECASE):
         return read_dot
     if re.match(r"\d+\s", rest):
@@ -60,13 +61,23 @@ _WHOLE = re.compile(r"[0-9]{1,18}")
 _COMMENTS = re.compile(r"(\s|//[^\n]*|/\*.*?\*/|#[^\n]*)*", re.DOTALL)
 
 
-def _wfcommons(text: str) -> TaskGraph:
-    """An instance of WfFormat (https://github.com/wfcommons/WfFormat). From 1.5 on, the times and cores of
-    tasks are in a list of their own; earlier, tasks are referred to by their names, too."""
+def _json(text: str) -> TaskGraph:
+    """One object is an instance of WfCommons, and several are a trace of Chakra."""
     try:
-        file = json.loads(text)
+        first, at = json.JSONDecoder().raw_decode(text, chakra.space(text, 0))
     except (ValueError, RecursionError) as error:
         raise InputError("JSON", str(error), "an instance of WfCommons") from error
+    rest = text[chakra.space(text, at) :]
+    if chakra.is_chakra(first, rest.startswith("{")):
+        return chakra.read_chakra(text)
+    if rest:
+        raise InputError("JSON", rest[:40].partition("\n")[0], "nothing after an instance of WfCommons")
+    return _wfcommons(first)
+
+
+def _wfcommons(file: dict[str, Any]) -> TaskGraph:
+    """An instance of WfFormat (https://github.com/wfcommons/WfFormat). From 1.5 on, the times and cores of
+    tasks are in a list of their own; earlier, tasks are referred to by their names, too."""
     if "steps" in file:
         raise InputError("JSON", "steps", "a program's graph; --dag reads one that is in steps already")
     try:
@@ -77,11 +88,13 @@ def _wfcommons(text: str) -> TaskGraph:
         names = {str(one["name"]): str(one.get("id", one["name"])) for one in tasks if "name" in one}
         durations: dict[str, float | None] = {}
         cores: dict[str, float] = {}
+        labels: dict[str, str] = {}
         before = []
         for task in tasks:
             name = str(task["id"] if "id" in task else task["name"])
             if name in durations:
                 raise InputError("task", name, "an id that no other task has")
+            labels[name] = str(task.get("category") or task.get("name") or name)
             facts = {**task, **ran.get(name, {})}
             took = facts.get("runtimeInSeconds", facts.get("runtime"))
             durations[name] = None if took is None else amount(took, f"time of {name}")
@@ -95,9 +108,8 @@ def _wfcommons(text: str) -> TaskGraph:
     version = str(file.get("schemaVersion", ""))
     kind = f"WfCommons {version}" if re.fullmatch(r"[\d.]{1,9}", version, re.ASCII) else "WfCommons"
     ids = names | {name: name for name in durations}
-    return made(
-        kind, durations, [(ids.get(one, one), ids.get(other, other)) for one, other in before], "s", cores
-    )
+    pairs = [(ids.get(one, one), ids.get(other, other)) for one, other in before]
+    return made(kind, durations, pairs, "s", cores, labels)
 
 
 def _standard_task_graph(text: str) -> TaskGraph:
@@ -137,6 +149,7 @@ def _tasks_rec(text: str) -> TaskGraph:
     """The tasks.rec that StarPU's starpu_fxt_tool writes: records of lines `Name: value`, times in
     milliseconds."""
     durations: dict[str, float | None] = {}
+    labels: dict[str, str] = {}
     before = []
     for block in re.split(r"\n\s*\n", text):
         lines = [(name, value.strip()) for name, value in re.findall(r"^(\w+):(.*)$", block, re.MULTILINE)]
@@ -149,8 +162,11 @@ def _tasks_rec(text: str) -> TaskGraph:
         if name in durations:
             raise InputError("JobId", name, "a number that no other task has")
         durations[name] = None
+        labels |= {name: record["Name"]} if record.get("Name") else {}
         if {"StartTime", "EndTime"} <= record.keys():
             start, end = (amount(record[one], f"{one} of {name}") for one in ("StartTime", "EndTime"))
             durations[name] = amount((end - start) / 1e3, f"time of {name}")
         before += [(name, other) for other in record.get("DependsOn", "").split()]
-    return made("StarPU tasks.rec", durations, [pair for pair in before if pair[1] in durations], "s")
+    return made(
+        "StarPU tasks.rec", durations, [pair for pair in before if pair[1] in durations], "s", None, labels
+    )

@@ -21,10 +21,11 @@ _KEYS = ("taskgrain_graph", "program", "unit", "names", "named", "durations", "c
 
 def write(graph: TaskGraph) -> str:
     """The file of a graph, recorded from a program or not."""
-    numbers = {name: number for number, name in enumerate(dict.fromkeys(graph.names))}
+    names = graph.labels or graph.names
+    numbers = {name: number for number, name in enumerate(dict.fromkeys(names))}
     columns: dict[str, object] = {"taskgrain_graph": VERSION}
     columns |= {"program": graph.program} if graph.program else {}
-    columns |= {"unit": graph.unit, "names": [*numbers], "named": [numbers[name] for name in graph.names]}
+    columns |= {"unit": graph.unit, "names": [*numbers], "named": [numbers[name] for name in names]}
     columns |= {"durations": [*graph.durations]}
     columns |= {"cores": [*graph.cores]} if any(one != 1 for one in graph.cores) else {}
     columns |= {"untimed": graph.untimed} if graph.untimed else {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,6 +16,17 @@ _SOON = 10_000
 """Dependences of a graph for which the best steps are found in seconds."""
 _MOST_POINTS = 1 << 24
 """Tasks and points that pass outputs on, in a file of steps; src/core/dag.cpp takes no more."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """The points of a step, which lie beside each other."""
+
+    first: int
+    points: Sequence[tuple[int, bool]]
+    """The task of each, and whether it runs there; else its output is passed on."""
+    inputs: Sequence[Sequence[int]]
+    """The points of the step before that each reads."""
 
 
 @dataclass(frozen=True)
@@ -50,20 +61,30 @@ class Steps:
         return max(widths)
 
     def text(self) -> str:
-        """The file for `--dag` (docs/reference/patterns.md). A task lies near what it reads, and each step in
-        the middle of the widest one, so that systems that give each worker a part of the width share narrow
-        steps. Raises `InputError` for too many points."""
+        """The file for `--dag` (docs/reference/patterns.md). Raises `InputError` for too many points."""
         if self.points > _MOST_POINTS:
             raise InputError(
                 "graph",
                 f"one of {self.points} points in steps",
                 f"at most {_MOST_POINTS}: tasks, and points that pass outputs on",
             )
-        before, levels, passes = self.graph.before, self.levels, self.passes
         longest = max(self.graph.durations)
         times = [one / longest if longest else 0.0 for one in self.graph.durations]
         # Not where all points take equally long, or none takes any time.
         weighted = max(times) > 0.0 and (self.passed_on > 0 or min(times) < max(times))
+        written = []
+        for one in self.placed():
+            step: dict[str, object] = {"first_point": one.first, "width": len(one.points)}
+            step["dependences"] = one.inputs
+            if weighted:
+                step["weights"] = [float(f"{times[task]:.6g}") if runs else 0 for task, runs in one.points]
+            written.append(step)
+        return json.dumps({"steps": written}, separators=(",", ":"))
+
+    def placed(self) -> Iterator[Step]:
+        """The steps in order. A task lies near what it reads, and each step in the middle of the widest one,
+        so that systems that give each worker a part of the width share narrow steps."""
+        before, levels, passes = self.graph.before, self.levels, self.passes
         steps: list[list[tuple[int, bool]]] = [[] for _ in range(self.number)]  # a task, and whether it runs
         for task, level in enumerate(levels):
             steps[level].append((task, True))
@@ -72,7 +93,6 @@ class Steps:
         wide = max(map(len, steps))
         # Where a task's output is in the step before.
         at = [0] * len(levels)
-        written = []
         for points in steps:
             inputs = [
                 sorted(at[one] for one in before[task]) if runs else [at[task]] for task, runs in points
@@ -83,13 +103,7 @@ class Steps:
             first = (wide - len(points)) // 2
             for place, k in enumerate(order, first):
                 at[points[k][0]] = place
-            step: dict[str, object] = {"first_point": first, "width": len(points)}
-            step["dependences"] = [inputs[k] for k in order]
-            if weighted:
-                placed = (points[k] for k in order)
-                step["weights"] = [float(f"{times[task]:.6g}") if runs else 0 for task, runs in placed]
-            written.append(step)
-        return json.dumps({"steps": written}, separators=(",", ":"))
+            yield Step(first, [points[k] for k in order], [inputs[k] for k in order])
 
 
 def in_steps(graph: TaskGraph) -> Steps:

@@ -53,6 +53,8 @@ class TaskGraph:
     """The format of the file, such as `WfCommons 1.5`."""
     program: str = ""
     """The program or the file that it is of, if the file says one."""
+    labels: Sequence[str] = ()
+    """The function or the program that each task runs, where the file says it beside its name."""
 
     @property
     def dependences(self) -> int:
@@ -158,6 +160,7 @@ def made(
     before: Iterable[tuple[str, str]],
     unit: str = "",
     cores: Mapping[str, float] | None = None,
+    labels: Mapping[str, str] | None = None,
 ) -> TaskGraph:
     """A graph of the tasks that have a duration or none, and pairs of a task and one that comes before it.
     A pair may occur twice. Raises `InputError` for a task that is not there, where there are none, and for
@@ -180,5 +183,12 @@ def made(
     if not math.isfinite(sum(time * one for time, one in zip(times, taken, strict=True))):
         raise InputError("times", "their sum", "times whose sum is finite")
     return TaskGraph(
-        tuple(numbers), [tuple(one) for one in found], times, taken, untimed, unit if known else "task", kind
+        tuple(numbers),
+        [tuple(one) for one in found],
+        times,
+        taken,
+        untimed,
+        unit if known else "task",
+        kind,
+        labels=[labels.get(name, name) for name in numbers] if labels else (),
     )

@@ -78,6 +78,7 @@ def test_each_format_says_the_graph(
     ("text", "said"),
     [
         ("", "a file of one of WfCommons, DOT"),
+        ('{"workflow": {"tasks": [{"name": "a"}]}} x', "JSON: x is not allowed; allowed: nothing after"),
         ("hello", "a file of one of WfCommons, DOT"),
         ("\x00\x01", "a file of one of"),
         ("graph { a -- b }", "digraph: dependences have a direction"),

@@ -1,0 +1,94 @@
+"""`taskgrain graph --from`: what the graph of a program allows, which tasks have the work, and a drawing."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from command_line import called
+
+from taskgrain.cli.main import main
+
+
+def call(*words: object) -> tuple[int, str, str]:
+    done = called("graph", *words)
+    return done.code, done.out, done.err
+
+
+def test_the_graph_of_a_program_is_bounded_and_written_in_steps(tmp_path: Path) -> None:
+    program, written = tmp_path / "program.dot", tmp_path / "steps.json"
+    program.write_text(
+        "digraph { a [weight=2]; b [weight=3]; c [weight=4]; d [weight=0]; a -> {b c}; a -> d; c -> d }"
+    )
+    code, out, _ = call("--from", program, "--cores", 8, "--output", written)
+    assert code == 0
+    for line in ("work           9", "critical path  6", "at most 1.5 of 8 can be busy: it takes 6 or more"):
+        assert line in out
+    _, summary, _ = call("--dag", written, "--summary", "--json")
+    assert json.loads(summary)["critical_path"] == 3
+    told = json.loads(call("--from", program, "--cores", 8, "--json", "-o", written)[1])
+    assert told["output"] == str(written)
+    assert (told["work"], told["most_busy"], told["passed_on"]) == (9.0, 1.5, 0)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--pattern", "fft"), "--pattern: the graph is that of --from; give --cores alone with it"),
+        (("--steps", 3), "--steps: the graph is that of --from"),
+        (("--summary",), "--from: give --cores, --format, --output and --json with it, and nothing else"),
+        (("--format", "gif"), "--format: gif is not allowed"),
+        (("--output", "/nowhere/x.svg"), "--output: /nowhere/x.svg is not allowed; allowed: a file that can"),
+        (
+            ("--output", "/nowhere/x.json"),
+            "--output: /nowhere/x.json is not allowed; allowed: a file that can",
+        ),
+        (("--output", "program.dot"), "--output: program.dot is not allowed; allowed: another file than"),
+    ],
+)
+def test_what_does_not_go_with_a_program(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[object, ...], message: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("program.dot").write_text("digraph { a -> b }")
+    code, out, err = call("--from", "program.dot", *words)
+    assert (code, out) == (2, "") and message in err
+    assert Path("program.dot").read_text() == "digraph { a -> b }"
+
+
+@pytest.mark.parametrize("chosen", [("--format", "svg"), ("--output", "{}.svg"), ("--output", "{}.png")])
+def test_a_drawing(
+    tmp_path: Path, chosen: tuple[str, str], capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    (tmp_path / "a.dot").write_text(
+        'digraph { gemm_1 [weight=3]; "<b>" [weight=1]; gemm_1 -> "<b>" -> gemm_2 }'
+    )
+    chosen = (chosen[0], chosen[1].format(tmp_path / "drawn"))
+    with pytest.raises(SystemExit):
+        main(["graph", "--from", str(tmp_path / "a.dot"), *chosen])
+    drawn = capfdbinary.readouterr().out if chosen[0] == "--format" else Path(chosen[1]).read_bytes()
+    if chosen[1].endswith("png"):
+        assert drawn.startswith(b"\x89PNG")
+        return
+    assert {"gemm", "<b>", "a.dot"} <= {one.text for one in ElementTree.fromstring(drawn).iter()}
+
+
+def test_a_drawing_of_many_tasks_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.dot").write_text("digraph { " + " ".join(f"t{n};" for n in range(4097)) + "}")
+    code, _, err = call("--from", tmp_path / "a.dot", "--output", tmp_path / "a.svg")
+    assert code == 2 and "at most 4096 in a drawing" in err and not (tmp_path / "a.svg").exists()
+
+
+def test_the_kinds_with_most_work_are_named(tmp_path: Path) -> None:
+    """A kind for each letter, of which the later ones have less work."""
+    nodes = [f"{kind}_{n} [weight={26 - place}];" for place, kind in enumerate("abcdefghij") for n in (1, 2)]
+    (tmp_path / "a.dot").write_text(f"digraph {{ {' '.join(nodes)} }}")
+    _, out, _ = call("--from", tmp_path / "a.dot")
+    table = [line.split() for line in out[out.index("most work") :].splitlines() if line.strip()][2:]
+    assert [one[0] for one in table[:8]] == [*"abcdefgh"] and table[0][1:] == ["2", "52", "12", "%"]
+    assert table[8] == ["2", "others", "4", "70", "16", "%"]
+    found = json.loads(call("--from", tmp_path / "a.dot", "--json")[1])["kinds"]
+    assert [one["name"] for one in found] == [*"abcdefghij"]
+    assert sum(one["work"] for one in found) == 430 and sum(one["share"] for one in found) == pytest.approx(1)
