@@ -21,6 +21,7 @@ enum class Kind : std::uint8_t {
   loop_begin,  ///< value: the code of the loop
   loop_end,
   chunk,
+  exit,  ///< What the thread does from now on is the end of the process.
 };
 
 /// Something that a thread of the recorded program did. The tool writes a file of these, each thread's in their order.

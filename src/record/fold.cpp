@@ -155,6 +155,9 @@ class Replay {
         else if (wait != ompt::sync_end_of_parallel)
           barrier(task);
         break;
+      case Kind::exit:
+        task.waits = true;
+        break;
       case Kind::loop_begin:
         task.loop = task.piece;
         task.chunk = name("chunk", event.value);

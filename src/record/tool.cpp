@@ -176,6 +176,7 @@ int initialize(ompt::Lookup lookup, int, ompt::Data*) {
   first_tick = ticks();
   first_second = clock_seconds();
   recording = true;
+  std::atexit([] { put(Kind::exit, 0, 0); });  // before the runtime ends its threads, which takes milliseconds
   const auto set = reinterpret_cast<ompt::SetCallback>(lookup("ompt_set_callback"));
   const auto on = [&](int which, auto* callback) { set(which, reinterpret_cast<ompt::Any>(callback)); };
   on(ompt::callback_task_create, task_create);

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+import struct
 import subprocess
 import time
 from dataclasses import dataclass, field
@@ -14,6 +15,7 @@ from command_line import called
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
+from taskgrain._core import fold_recording
 from taskgrain.cli import record
 from taskgrain.graphs.files import read
 from taskgrain.graphs.task_graph import TaskGraph
@@ -392,3 +394,22 @@ def test_more_tasks_than_are_recorded_are_told(tmp_path: Path) -> None:
     end.write_text("1e-9 0\n")
     with pytest.raises(TaskgrainError, match="more tasks than can be recorded"):
         record._write(end, tmp_path / "graph.json", "./program")
+
+
+def test_the_end_of_the_process_is_no_work(tmp_path: Path) -> None:
+    """After a region main has what it does until it returns, not the time in which threads end."""
+    header = (Path(__file__).parents[3] / "src/record/event.hpp").read_text()
+    kinds = re.findall(r"^  (\w+),", header[header.index("enum class Kind") :], re.MULTILINE)
+    region = 1 << 40 | 2  # the second that the thread has numbered
+    happens = [
+        ("thread", 0, 0), ("implicit_begin", 0, 0), ("parallel_begin", 10, 0), ("implicit_begin", 20, region),
+        ("implicit_end", 5000, 0), ("parallel_end", 6000, region), ("exit", 9000, 0),
+        ("implicit_end", 10**9, 0),
+    ]  # fmt: skip
+    events = b"".join(
+        struct.pack("=QQ", at << 16 | kinds.index(one) << 8, value) for one, at, value in happens
+    )
+    (tmp_path / "1.events").write_bytes(events)
+    names, named, seconds, _ = fold_recording(str(tmp_path / "1.events"), 1e-9)
+    took = {names[one][0]: time for one, time in zip(named, seconds, strict=True)}
+    assert took == {"region": pytest.approx(4.98e-6), "main": pytest.approx(3e-6)}
