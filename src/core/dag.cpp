@@ -57,7 +57,8 @@ std::string shown(const std::string& key) {
   return Json(key.substr(0, 80)).dump(-1, ' ', true, Json::error_handler_t::replace);
 }
 
-/// \throws InvalidSpec  naming line and column where `text`, which begins at `line`, is no JSON
+/// \throws InvalidSpec  naming line and column where `text`, which begins at `line`, is no JSON, or the key that an
+///                      object of it has twice
 Json parsed(const std::string& path, std::string_view text, std::int64_t line) {
   std::size_t at = 0;
   const auto bad = [&](const std::string& why) {
@@ -67,8 +68,20 @@ Json parsed(const std::string& path, std::string_view text, std::int64_t line) {
     return InvalidSpec("dag", path + ", line " + std::to_string(line) + ", column " + std::to_string(column),
                        "a layered DAG in JSON; " + why);
   };
+  std::vector<std::vector<std::string>> open;  // the keys of each object
+  const auto once = [&](int, Json::parse_event_t event, const Json& value) {
+    if (event == Json::parse_event_t::object_start) open.emplace_back();
+    if (event == Json::parse_event_t::object_end) open.pop_back();
+    if (event == Json::parse_event_t::key) {
+      std::string key = value.get<std::string>();
+      if (std::ranges::find(open.back(), key) != open.back().end())
+        throw InvalidSpec("dag", path + ", key " + shown(key), "each key once in an object");
+      if (open.back().size() <= keys.size()) open.back().push_back(std::move(key));  // others are refused by their name
+    }
+    return true;
+  };
   try {
-    return Json::parse(text);
+    return Json::parse(text, once);
   } catch (const Json::parse_error& error) {
     at = std::min(text.size(), std::max<std::size_t>(1, error.byte) - 1);
     throw bad("what is there is no JSON");

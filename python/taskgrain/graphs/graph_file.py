@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -36,7 +37,9 @@ def write(graph: TaskGraph) -> str:
 def read(text: str) -> TaskGraph:
     """The graph of such a file. Raises `InputError` for whatever no writer of these writes."""
     try:
-        file = json.loads(text)
+        file = json.loads(text, object_pairs_hook=_once)
+    except InputError:
+        raise
     except (ValueError, RecursionError) as error:
         raise InputError("JSON", str(error), f"a {FORMAT}") from error
     if file["taskgrain_graph"] != VERSION:
@@ -66,6 +69,15 @@ def read(text: str) -> TaskGraph:
         raise InputError("untimed", untimed, "the number of tasks whose time is not known")
     program = str(file.get("program", ""))
     return TaskGraph(_names(file, size), edges, durations, cores, untimed, unit, FORMAT, program)
+
+
+def _once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    """An object whose keys all differ. Raises `InputError`."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        times = Counter(key for key, _ in pairs)
+        raise InputError("key", max(times, key=times.__getitem__), "each key once")
+    return found
 
 
 def _list(file: dict[str, Any], key: str, size: int | None = None) -> list[Any]:

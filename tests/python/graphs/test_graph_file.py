@@ -79,3 +79,10 @@ def test_what_is_wrong_is_said(tmp_path: Path, change: dict[str, object], said: 
     with pytest.raises(InputError) as error:
         read(path)
     assert said in str(error.value) and str(path) in str(error.value)
+
+
+def test_a_key_that_is_there_twice_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "graph.json"
+    path.write_text('{"taskgrain_graph": 1, "before": [[], [0]], "before": [[], []]}')
+    with pytest.raises(InputError, match="key: before is not allowed; allowed: each key once"):
+        read(path)
