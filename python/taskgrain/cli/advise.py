@@ -116,12 +116,14 @@ def advise(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Says which system takes the least time for tasks of a given time, and which reach 50, 80 and 90 %
-    efficiency, by what margin. With the graph of a program: how long that takes with each system, and how
-    many of its tasks are too short.
+    """Says which system takes the least time for your program or for tasks of a given time.
 
-    It answers from results folders (--from), and with --measure it measures what is missing. Without --width,
-    --tasks-per-core or --like, a step has 8 tasks for each core.
+    With the graph of a program (--graph), it measures how long that takes with each system, and says how many
+    of its tasks are too short.
+
+    With the time of a task (--at), it says which systems reach 50, 80 and 90 % efficiency, by what margin:
+    from results folders (--from), or with --measure on this machine. Without --width, --tasks-per-core or
+    --like, a step has 8 tasks for each core.
     """
     if "iterations" in graph.given and file is None:
         raise UsageError("--iterations: --at says how long the tasks are; give only that")
