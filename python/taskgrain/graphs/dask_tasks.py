@@ -1,0 +1,65 @@
+"""Records what Dask executes: its tasks, their dependences and durations, for `taskgrain graph --from`.
+
+Dask's distributed scheduler tells a plugin of the times in which a worker has computed a task.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from taskgrain.graphs import graph_file
+from taskgrain.graphs.task_graph import made
+from taskgrain.words.errors import InputError
+
+_PLUGIN = "taskgrain"
+
+
+@contextmanager
+def recorded(client: Any, path: str | Path = "graph.json") -> Iterator[None]:
+    """Writes the graph of all tasks that a `distributed.Client` has Dask execute within a `with` statement to
+    a file. Raises `InputError` if that is none."""
+    from dask.utils import key_split
+
+    client.register_plugin(_plugin())
+    try:
+        yield
+        # By value, as the plugin: the scheduler's machine needs no taskgrain.
+        ended = client.run_on_scheduler(lambda dask_scheduler: dask_scheduler.plugins[_PLUGIN].tasks)
+    finally:
+        client.unregister_scheduler_plugin(_PLUGIN)
+    if not ended:
+        raise InputError("tasks", 0, "a program of which Dask executes a task")
+    # What was there before has no duration, and nobody waits for it.
+    before = [(key, other) for key, (_, others) in ended.items() for other in others if other in ended]
+    labels = {key: str(key_split(key)) for key in ended}
+    graph = made("Dask", {key: seconds for key, (seconds, _) in ended.items()}, before, "s", labels=labels)
+    Path(path).write_text(graph_file.write(graph), "utf-8")
+
+
+def _plugin() -> Any:
+    """A plugin that keeps what workers say of the tasks that they have ended."""
+    from distributed import SchedulerPlugin
+
+    class Ended(SchedulerPlugin):
+        """The seconds of each task, and the tasks that it depends on."""
+
+        name = _PLUGIN
+
+        def __init__(self) -> None:
+            self.tasks: dict[str, tuple[float, list[str]]] = {}
+            self.scheduler: Any = None
+
+        async def start(self, scheduler: Any) -> None:
+            self.scheduler = scheduler
+
+        def transition(self, key: Any, start: str, finish: str, *args: Any, **kwargs: Any) -> None:
+            times = kwargs.get("startstops")
+            if start == "processing" and finish == "memory" and times:
+                seconds = sum(one["stop"] - one["start"] for one in times if one["action"] == "compute")
+                before = [str(one.key) for one in self.scheduler.tasks[key].dependencies]
+                self.tasks[str(key)] = seconds, before
+
+    return Ended()

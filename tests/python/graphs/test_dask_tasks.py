@@ -1,0 +1,54 @@
+"""The tasks of a Dask program, as Dask's scheduler tells them: those of the page on recording."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from markdown_blocks import blocks
+
+from taskgrain.graphs.files import read
+from taskgrain.graphs.kinds import kinds
+
+PAGE = Path(__file__).parents[3] / "docs/how-to/record-a-program.md"
+
+pytest.importorskip("distributed", reason="Dask's tests need the Python package distributed")
+
+
+def run(program: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    words = [sys.executable, "-c", program]
+    return subprocess.run(words, cwd=folder, capture_output=True, text=True, timeout=120)
+
+
+@pytest.mark.submission
+def test_the_program_of_the_page_records_itself(tmp_path: Path) -> None:
+    (program,) = (one.text for one in blocks(PAGE.read_text("utf-8")) if one.title == "squares.py")
+    done = run(program, tmp_path)
+    assert (done.returncode, done.stdout) == (0, "328350\n"), done.stderr
+    graph = read(tmp_path / "graph.json")
+    assert {one.name: one.tasks for one in kinds(graph)} == {"pow": 100, "sum": 1}
+    last = graph.names.index("sum")
+    assert sorted(graph.before[last]) == [*range(last), *range(last + 1, 101)]
+    assert graph.dependences == 100 and graph.unit == "s" and min(graph.durations) >= 0.0
+
+
+@pytest.mark.deep
+def test_what_was_there_before_is_no_task(tmp_path: Path) -> None:
+    program = """
+import dask
+from dask.distributed import Client
+from taskgrain.graphs.dask_tasks import recorded
+with Client(processes=False, dashboard_address=None) as client:
+    there = dask.delayed(pow)(2, 3).persist()
+    there.compute()
+    with recorded(client):
+        (there + 1).compute()
+    with recorded(client, "nothing.json"):
+        pass
+"""
+    done = run(program, tmp_path)
+    assert "tasks: 0 is not allowed; allowed: a program of which Dask executes a task" in done.stderr
+    graph = read(tmp_path / "graph.json")
+    assert (graph.names, graph.before) == (("add",), [()]) and not (tmp_path / "nothing.json").exists()
