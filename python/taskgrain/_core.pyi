@@ -103,6 +103,22 @@ def fields() -> list[dict[str, Any]]:
 def dag_hash(path: str) -> int:
     """Of a file's bytes, from 1 to 2^48 - 1. Raises `InvalidSpec` for what is no regular file."""
 
+class Dependences:
+    """The dependences of a graph of any shape, whose tasks have numbers."""
+
+    def __init__(self, before: Sequence[Sequence[int]]) -> None:
+        """Of each task, those that it depends on. Raises `IndexError` for one that is not there."""
+
+    def order(self) -> list[int]:
+        """The tasks, each after those that it depends on; without those in cycles, and after these."""
+
+    def ends(self, durations: Sequence[float]) -> list[float]:
+        """When each task ends, if each begins as early as it can."""
+
+    def late(self) -> tuple[list[int], list[int]]:
+        """The step of each task, and that of the last which reads its output, or -1: in as few steps as there
+        can be, and late where fewer points then pass outputs on."""
+
 def fold_recording(
     events: str, seconds_per_tick: float
 ) -> tuple[list[tuple[str, int]], list[int], list[float], list[list[int]]]:

@@ -17,6 +17,7 @@
 #include "../core/request.hpp"
 #include "../driver/protocol.hpp"
 #include "../driver/waiting.hpp"
+#include "../graphs/dependences.hpp"
 #include "../record/fold.hpp"
 #include "../supervisor/processes.hpp"
 #include "taskgrain/binding.hpp"
@@ -352,6 +353,12 @@ NB_MODULE(_core, m) {
       .def(
           "seconds", [](Waiting& waiting, int cores, double of) { return waiting.seconds(cores, of); },
           nb::arg("cores"), nb::arg("of"));
+  nb::class_<graphs::Dependences>(m, "Dependences")
+      .def(nb::init<const std::vector<graphs::Dependences::Numbers>&>(), nb::arg("before"))
+      .def("order", &graphs::Dependences::order)
+      .def("ends", &graphs::Dependences::ends, nb::arg("durations"))
+      .def("late", &graphs::Dependences::late);
+
   nb::class_<Run>(m, "Run")
       .def(nb::init<const std::string&>(), nb::arg("request_json"))
       .def_prop_ro("graphs", &Run::graphs)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import re
 from collections.abc import Callable
@@ -31,6 +32,8 @@ def read(path: Path, option: str = "--from") -> TaskGraph:
         raise InputError(option, str(path), f"a readable file ({why})") from error
     if len(data) > _MOST_BYTES:
         raise InputError(option, str(path), f"a file of at most {_MOST_BYTES >> 30} GiB")
+    collects = gc.isenabled()
+    gc.disable()  # it would look at millions of lists again and again
     try:
         graph = _reader(text)(text)
         _ = graph.order  # there is no cycle
@@ -38,6 +41,9 @@ def read(path: Path, option: str = "--from") -> TaskGraph:
         raise InputError(f"{option} {path}, subgraphs", "so many", "fewer within each other") from error
     except InputError as error:
         raise InputError(f"{option} {path}, {error.field}", error.value, error.allowed) from error
+    finally:
+        if collects:
+            gc.enable()
     return graph
 
 

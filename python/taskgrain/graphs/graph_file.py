@@ -6,7 +6,8 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import chain
 from typing import Any
 
 from taskgrain.graphs.task_graph import TaskGraph, amount
@@ -50,11 +51,14 @@ def read(text: str) -> TaskGraph:
     size = len(before)
     if not size:
         raise InputError("before", before, "a list of the tasks before each task, and at least one task")
-    edges = []
-    for task, one in enumerate(before):
-        if type(one) is not list or not all(type(k) is int and 0 <= k < size for k in one):
-            raise InputError(f"before, task {task}", one, f"a list of numbers of tasks, 0 to {size - 1}")
-        edges.append(tuple(dict.fromkeys(one)))
+    if {*map(type, before)} != {list} or not _numbers_below(size, chain.from_iterable(before)):
+        task, one = next(
+            each
+            for each in enumerate(before)
+            if type(each[1]) is not list or not _numbers_below(size, each[1])
+        )
+        raise InputError(f"before, task {task}", one, f"a list of numbers of tasks, 0 to {size - 1}")
+    edges = [tuple(dict.fromkeys(one)) for one in before]
     unit = file.get("unit", "")
     if unit not in _UNITS:
         raise InputError(
@@ -69,6 +73,12 @@ def read(text: str) -> TaskGraph:
         raise InputError("untimed", untimed, "the number of tasks whose time is not known")
     program = str(file.get("program", ""))
     return TaskGraph(_names(file, size), edges, durations, cores, untimed, unit, FORMAT, program)
+
+
+def _numbers_below(size: int, values: Iterable[object]) -> bool:
+    """Tells whether all are whole numbers from 0 on and below a size, of millions of them soon."""
+    found = [*values]
+    return not found or ({*map(type, found)} == {int} and min(found) >= 0 and max(found) < size)  # type: ignore[type-var, operator]
 
 
 def _once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:

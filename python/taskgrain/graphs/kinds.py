@@ -28,8 +28,9 @@ def kind_of(label: str) -> str:
 def kinds(graph: TaskGraph) -> list[Kind]:
     """The kinds, that with most work first."""
     found: dict[str, Kind] = {}
+    names: dict[str, str] = {}
     for label, time, cores in zip(graph.labels or graph.names, graph.durations, graph.cores, strict=True):
-        name = kind_of(label)
+        name = names.get(label) or names.setdefault(label, kind_of(label))
         one = found.setdefault(name, Kind(name))
         one.tasks += 1
         one.work += time * cores

@@ -111,7 +111,7 @@ def in_steps(graph: TaskGraph) -> Steps:
     is known soon, the fewest points pass outputs on. Raises `InputError` for a cycle."""
     if len(graph.before) <= _FEW:
         graph = _without_implied(graph)
-    levels, last = _late(graph)
+    levels, last = graph.counted.late()
     if 0 < graph.dependences <= _SOON:
         levels, last = _latest(graph, max(levels))
     passes = [max(0, end - level - 1) for end, level in zip(last, levels, strict=True)]
@@ -172,30 +172,3 @@ def _latest(graph: TaskGraph, steps: int) -> tuple[list[int], list[int]]:
     assert found.x is not None
     levels, last = np.rint(found.x).astype(int).reshape(2, number)
     return levels.tolist(), np.where(read > 0.0, last, -1).tolist()
-
-
-def _late(graph: TaskGraph) -> tuple[list[int], list[int]]:
-    """The same in a time that grows with the graph.
-
-    A task that others wait for comes later than it could, where fewer points then pass outputs on: its own is
-    passed on for fewer steps, and those that it reads are passed on for others anyway.
-    """
-    levels = [0] * len(graph.before)
-    last, last_but_one = [-1] * len(levels), [-1] * len(levels)  # the steps of the latest readers of each
-    for task in graph.order:
-        levels[task] = max((levels[one] + 1 for one in graph.before[task]), default=0)
-        for one in graph.before[task]:
-            _, last_but_one[one], last[one] = sorted((levels[task], last_but_one[one], last[one]))
-    earliest_reader = [len(levels)] * len(levels)
-    for task in reversed(graph.order):
-        before = graph.before[task]
-        if last[task] >= 0:
-            others = [last_but_one[one] if last[one] == levels[task] else last[one] for one in before]
-            # Then no output that it reads is passed on for it alone, and `last` stays as it is.
-            if (later := min([earliest_reader[task] - 1, *others])) > levels[task]:
-                levels[task] = later
-                for one in before:
-                    last_but_one[one] = max(last_but_one[one], min(later, last[one]))
-        for one in before:
-            earliest_reader[one] = min(earliest_reader[one], levels[task])
-    return levels, last

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from taskgrain._core import Dependences
 from taskgrain.words.errors import InputError
 
 _SHOWN_OF_A_CYCLE = 6
@@ -61,20 +62,20 @@ class TaskGraph:
         return sum(map(len, self.before))
 
     @cached_property
+    def counted(self) -> Dependences:
+        """The dependences, in the form that answers for millions of them."""
+        return Dependences(self.before)
+
+    @cached_property
     def order(self) -> list[int]:
         """The tasks, each after those that it depends on. Raises `InputError` for a cycle."""
-        left = [len(one) for one in self.before]
-        after: list[list[int]] = [[] for _ in self.before]
-        for task, one in enumerate(self.before):
-            for other in one:
-                after[other].append(task)
-        order = [task for task, number in enumerate(left) if number == 0]
-        for task in order:
-            for other in after[task]:
-                left[other] -= 1
-                if left[other] == 0:
-                    order.append(other)
+        order = self.counted.order()
         if len(order) < len(self.before):
+            done = {*order}
+            left = [
+                0 if task in done else sum(one not in done for one in of)
+                for task, of in enumerate(self.before)
+            ]
             raise InputError("graph", self._a_cycle(left), "a graph without cycles")
         return order
 
@@ -97,11 +98,7 @@ class TaskGraph:
     @cached_property
     def ends(self) -> list[float]:
         """The time at which each task ends, if each begins as early as it can."""
-        ends = [0.0] * len(self.before)
-        for task in self.order:
-            begun = max((ends[one] for one in self.before[task]), default=0.0)
-            ends[task] = begun + self.durations[task]
-        return ends
+        return self.counted.ends(self.durations)
 
     @cached_property
     def longest_chain(self) -> list[int]:
@@ -130,15 +127,16 @@ class TaskGraph:
 
     def bound(self) -> Bound:
         """The least that the graph takes, by its durations."""
+        import numpy as np
+
         path = max(self.ends)
-        # A task of no time runs at no time.
-        run = [(end - one, end) for end, one in zip(self.ends, self.durations, strict=True) if one > 0]
-        begin, end = sorted(one for one, _ in run), sorted(one for _, one in run)
-        most = ended = 0
-        for begun, time in enumerate(begin, 1):
-            while ended < begun - 1 and end[ended] <= time + _SAME * path:  # gone before this one begins
-                ended += 1
-            most = max(most, begun - ended)
+        ends, durations = np.array(self.ends), np.array(self.durations)
+        run = durations > 0  # a task of no time runs at no time
+        begin, end = np.sort(ends[run] - durations[run]), np.sort(ends[run])
+        # Those that are gone before one begins, which are not all that begin earlier.
+        gone = np.searchsorted(end, begin + _SAME * path, side="right")
+        number = np.arange(1, len(begin) + 1)
+        most = int((number - np.minimum(gone, number - 1)).max(initial=0))
         work = sum(one * cores for one, cores in zip(self.durations, self.cores, strict=True))
         return Bound(work, path, most)
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import heapq
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from program_graphs import Graph, graphs, made_of
 
+from taskgrain._core import Dependences
 from taskgrain.graphs.task_graph import made
 
 
@@ -59,3 +61,19 @@ def test_times_that_differ_by_rounding_are_the_same() -> None:
     """The chain ends at 0.1 + 0.2, which is above 0.3, where two others begin."""
     times = {"a": 0.1, "b": 0.2, "d": 0.3, "e": 1.0, "f": 1.0}
     assert made("test", times, [("b", "a"), ("e", "d"), ("f", "d")]).bound().most_at_once == 2
+
+
+@given(graphs())
+def test_each_task_comes_and_begins_after_those_that_it_depends_on(graph: Graph) -> None:
+    found = made_of(graph)
+    place = {task: at for at, task in enumerate(found.order)}
+    assert sorted(place) == [*range(len(graph.before))]
+    for task, before in enumerate(graph.before):
+        assert all(place[one] < place[task] for one in before)
+        begins = max((found.ends[one] for one in before), default=0.0)
+        assert found.ends[task] == begins + graph.durations[task]
+
+
+def test_a_dependence_on_a_task_that_is_not_there_is_refused() -> None:
+    with pytest.raises(IndexError, match="not there"):
+        Dependences([(), (2,)])
