@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from taskgrain.answers.data import Cell, Results
+from taskgrain.answers.task_times import of_the_study
 from taskgrain.report import rows
 from taskgrain.report.kinds import kinds
 from taskgrain.results import outcome, ranking
@@ -138,6 +139,10 @@ def legend() -> list[tuple[int, str]]:
 
 
 def drawn(results: Results, matrix: Matrix, most: int) -> list[str]:
-    """The systems that charts show at first: the best of each workload, then those of the smallest METG."""
+    """The systems that charts show at first: the best of each workload, then the quickest at task times that
+    were asked for, then those of the smallest METG."""
     best = [column.best[0] for column in matrix.columns if column.best]
-    return [*dict.fromkeys([*best, *results.ranked])][:most]
+    answers = [one for asked in of_the_study(results) for one in asked.answers]
+    able = [one for one in answers if one.curve and not one.curve.cell.bound]
+    quick = [one.system for one in sorted(able, key=lambda one: -one.speed)]
+    return [*dict.fromkeys([*best, *quick, *results.ranked])][:most]

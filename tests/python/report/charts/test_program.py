@@ -15,6 +15,7 @@ from taskgrain.answers import data, task_times
 from taskgrain.answers.data import Results
 from taskgrain.graphs import graph_file
 from taskgrain.graphs.task_graph import TaskGraph, made
+from taskgrain.report import matrix
 from taskgrain.report.charts import program
 from taskgrain.report.charts.chart import NO_CELL
 from taskgrain.results import store
@@ -25,9 +26,10 @@ CHAIN = made("test", {f"t{n}": 2e-6 for n in range(10)}, [(f"t{n + 1}", f"t{n}")
 def kept(folder: Path, graph: TaskGraph = CHAIN, asked: float = 2e-6) -> Results:
     """The results of two systems with the tasks of a graph, of which one takes twice as long."""
     lines = []
-    for system, efficiency in (("<quick>", 0.4), ("slow", 0.2)):
+    for system, efficiency in (("slow", 0.2), ("<quick>", 0.4)):
         cell = results_folder.cell_line(system, "dag")
-        ended = results_folder.metg_line(str(cell["cell"]), 4e-6) | {"ending": "at", "metg": None}
+        ended = results_folder.metg_line(str(cell["cell"]), 4e-6) | dict.fromkeys(("metg", "low", "high"))
+        ended["ending"] = "at"
         point = {"granularity": asked / efficiency, "efficiency": efficiency, "asked": asked}
         ends = {"low": 0.9, "high": 1.1}
         point |= {
@@ -50,12 +52,17 @@ def test_each_system_has_its_time_and_what_a_task_costs(tmp_path: Path) -> None:
         "20 µs of work on 2 cores"
     )
     own = plots["How long its tasks are"].own
-    assert [own[at][0]["overhead"] for at in (0, 1)] == [pytest.approx(0.5e-6), pytest.approx(3e-6)]
-    assert [own[at][0]["share"] for at in (0, 1)] == [0.0, 1.0], "tasks take 2 µs"
+    assert [own[at][0]["overhead"] for at in (1, 0)] == [pytest.approx(0.5e-6), pytest.approx(3e-6)]
+    assert [own[at][0]["share"] for at in (1, 0)] == [0.0, 1.0], "tasks take 2 µs"
     for figure in program.on_paper(found):
         assert draw(figure).marks
     intro = str(program.SECTION.intro(found))
     assert "&lt;quick&gt;" in intro and "<quick>" not in intro
+
+
+def test_the_quickest_are_drawn_first(tmp_path: Path) -> None:
+    found = kept(tmp_path)
+    assert matrix.drawn(found, matrix.of(found), 2) == ["<quick>", "slow"] != [*found.systems]
 
 
 def test_the_graph_has_tasks_of_the_length_that_was_measured(tmp_path: Path) -> None:
