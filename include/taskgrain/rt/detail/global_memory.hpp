@@ -1,0 +1,112 @@
+#pragma once
+
+/// The interface behind GlobalMemory and GlobalArray (src/rt/global).
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <source_location>
+#include <string>
+#include <utility>
+
+#include "taskgrain/rt/sequence.hpp"
+
+namespace taskgrain::rt {
+
+class Communicator;
+
+struct GlobalMemoryOptions {
+  /// The most bytes of copies of what other hosts own. What is checked out has to fit.
+  std::size_t cache_bytes = std::size_t{64} << 20;
+  /// Whether ranks of one host read and write each other's elements where they are. False: each rank is a host of its
+  /// own, to try here what a program does on several.
+  bool in_place = true;
+  /// Whether each `fence` looks for races: two uses of an element since the last one, of which one writes, by two ranks
+  /// or by two calls of the body of a loop. It keeps each checkout until then.
+  bool check = false;
+};
+
+namespace detail {
+
+/// Block-cyclic: element i is of rank (i / block) mod ranks.
+struct GlobalLayout {
+  std::size_t size, block;
+  int ranks;
+
+  int owner(std::size_t index) const noexcept {
+    return static_cast<int>(index / block % static_cast<std::size_t>(ranks));
+  }
+  /// How many elements of a rank lie before an index.
+  std::size_t before(int rank, std::size_t index) const noexcept;
+  /// The k-th element of a rank.
+  std::size_t index(int rank, std::size_t k) const noexcept {
+    return (k / block * static_cast<std::size_t>(ranks) + static_cast<std::size_t>(rank)) * block + k % block;
+  }
+};
+
+struct GlobalCopy;
+
+/// The elements of one array that are of this rank's host, one after another in the order of their indices.
+struct GlobalStorage {
+  std::uint32_t number;  ///< of the array, the same on all ranks
+  std::string name;
+  GlobalLayout layout;
+  std::size_t element_bytes;
+  std::byte* elements = nullptr;
+  bool all_here = false;  ///< all ranks are of this host
+  bool checks = false;    ///< GlobalMemoryOptions::check
+};
+
+/// Which of the calls that may run beside each other this thread is in: 0 for the program of the rank, or 1 + the index
+/// of the body of a loop.
+inline constinit thread_local std::uint64_t global_strand = 0;
+class InStrand {
+ public:
+  explicit InStrand(std::uint64_t strand) noexcept : outside_(std::exchange(global_strand, strand)) {}
+  ~InStrand() { global_strand = outside_; }
+  InStrand(const InStrand&) = delete;
+  InStrand& operator=(const InStrand&) = delete;
+
+ private:
+  const std::uint64_t outside_;
+};
+
+/// The part of a rank in the memory of all.
+///
+///   between two fences no rank writes what another one reads, so a copy made since the last fence is as its home
+///   a fence ends when what was written here before it is at home, and all ranks have come to it
+///   what this rank has put and not heard of yet it neither gets nor puts again: messages may overtake each other
+class GlobalMemoryCore {
+ public:
+  virtual ~GlobalMemoryCore() = default;
+
+  /// \param runtime_communicator  null: this rank is alone
+  static std::shared_ptr<GlobalMemoryCore> make(Communicator* runtime_communicator, GlobalMemoryOptions options);
+
+  virtual int rank() const noexcept = 0;
+  virtual int ranks() const noexcept = 0;
+  /// By all ranks. The elements are zeros. \param block  0: as few blocks as ranks
+  virtual GlobalStorage& add(std::string name, std::size_t size, std::size_t element_bytes, std::size_t block) = 0;
+  /// The next fence frees it.
+  virtual void remove(GlobalStorage& storage) noexcept = 0;
+  /// By all ranks.
+  virtual void fence() = 0;
+  /// By all ranks. As `fence`, and nothing is used any more.
+  virtual void close() noexcept = 0;
+  /// Fails all ranks, because of the exception that is being handled.
+  virtual void fail() noexcept = 0;
+
+  /// \param copy  set to what `check_in` wants; null: the elements are in place
+  /// \returns     where the elements are
+  virtual std::byte* check_out(const GlobalStorage& storage, std::size_t first, std::size_t count, Mode mode,
+                               GlobalCopy*& copy) = 0;
+  virtual void check_in(GlobalCopy& copy, Mode mode) noexcept = 0;
+  virtual void prefetch(const GlobalStorage& storage, std::size_t first, std::size_t count) = 0;
+  /// Keeps a use until the next fence, which looks for races.
+  virtual void note(const GlobalStorage& storage, std::size_t first, std::size_t count, Mode mode,
+                    const std::source_location& where) = 0;
+};
+
+}  // namespace detail
+
+}  // namespace taskgrain::rt
