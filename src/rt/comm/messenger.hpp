@@ -11,6 +11,7 @@
 ///   Progress      who polls
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -56,6 +57,10 @@ class Messenger final : public Messages {
   SharedMemory* shared_memory() noexcept override { return shared_memory_; }
   bool in_use() const noexcept override { return engine_.exists(); }
   void progress() override;
+  void wait_until(const std::function<bool()>& done) override {
+    progress_.open();
+    progress_.poll_until(done);
+  }
   void fail_for(int rank, const std::string& what) noexcept override { failure_.fail_for(rank, what); }
   Gathered exchange(const Gathered& to_each, std::string_view call) override;
   int persistent_tags(int count) override { return transport_ == nullptr ? 0 : transport_->persistent_tags(count); }

@@ -1,0 +1,207 @@
+#pragma once
+
+/// Arrays that all ranks read and write: a global address space.
+///
+///     rt::Communicator comm;
+///     rt::Runtime runtime({.communicator = &comm});
+///     rt::GlobalMemory memory(runtime);
+///     rt::GlobalArray<double> x(memory, n), y(memory, n);
+///     rt::parallel_for(y, [&](std::size_t i) {           // each index on the rank that owns it, then a fence
+///       const auto near = x.read(i == 0 ? 0 : i - 1, 2);  // a span, wherever the elements are
+///       y.write(i, 1)[0] = near[0] + near[1];
+///     });
+///
+/// What a rank writes, others see after the next `fence`.
+
+#include "taskgrain/rt/detail/cxx20.hpp"
+
+#include <cstddef>
+#include <memory>
+#include <ranges>
+#include <source_location>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include "taskgrain/rt/communicator.hpp"
+#include "taskgrain/rt/detail/global_memory.hpp"
+#include "taskgrain/rt/parallel.hpp"
+#include "taskgrain/rt/runtime.hpp"
+
+namespace taskgrain::rt {
+
+/// The memory that the ranks of a runtime have together. All make one, and make and end its arrays in the same order.
+/// It ends before its runtime and after its arrays.
+class GlobalMemory {
+ public:
+  /// By all ranks. A runtime without a communicator is alone.
+  explicit GlobalMemory(Runtime& runtime, GlobalMemoryOptions options = {})
+      : runtime_(&runtime), core_(detail::GlobalMemoryCore::make(runtime.options().communicator, options)) {}
+  /// By all ranks: waits for them.
+  ~GlobalMemory() { core_->close(); }
+  GlobalMemory(const GlobalMemory&) = delete;
+  GlobalMemory& operator=(const GlobalMemory&) = delete;
+
+  int rank() const noexcept { return core_->rank(); }
+  int ranks() const noexcept { return core_->ranks(); }
+  Runtime& runtime() const noexcept { return *runtime_; }
+
+  /// By all ranks, in the program and not in a task: waits until all have called it. What any of them wrote before it,
+  /// all read after it. Nothing may be checked out.
+  /// \throws RankFailed; UsageError  in a task; another rank makes another call that waits for all; with
+  ///   GlobalMemoryOptions::check on all ranks, a race, with both uses
+  void fence() { core_->fence(); }
+
+  // -- for the faces
+  detail::GlobalMemoryCore& core() const noexcept { return *core_; }
+
+ private:
+  Runtime* runtime_;
+  std::shared_ptr<detail::GlobalMemoryCore> core_;
+};
+
+/// How the elements of an array are dealt out to the ranks: blocks of so many, in turn.
+struct Blocks {
+  std::size_t of = 0;  ///< elements; 0: one block for each rank. 1 is called cyclic
+};
+
+/// Elements of a GlobalArray that this rank uses until the checkout ends: a span, in place or a copy. It ends in any
+/// thread of the rank.
+template <typename T>
+class [[nodiscard]] Checkout {
+ public:
+  Checkout(Checkout&& other) noexcept
+      : elements_(other.elements_), core_(other.core_), copy_(std::exchange(other.copy_, nullptr)), mode_(other.mode_) {
+  }
+  Checkout& operator=(Checkout&&) = delete;
+  ~Checkout() {
+    if (copy_ != nullptr) core_->check_in(*copy_, mode_);
+  }
+
+  std::span<T> elements() const noexcept { return elements_; }
+  T* data() const noexcept { return elements_.data(); }
+  std::size_t size() const noexcept { return elements_.size(); }
+  T* begin() const noexcept { return elements_.data(); }
+  T* end() const noexcept { return elements_.data() + elements_.size(); }
+  T& operator[](std::size_t k) const noexcept { return elements_[k]; }
+
+ private:
+  template <typename>
+  friend class GlobalArray;
+  Checkout(std::span<T> elements, detail::GlobalMemoryCore& core, detail::GlobalCopy* copy, Mode mode) noexcept
+      : elements_(elements), core_(&core), copy_(copy), mode_(mode) {}
+
+  std::span<T> elements_;
+  detail::GlobalMemoryCore* core_;
+  detail::GlobalCopy* copy_;  // null: in place, or moved from
+  Mode mode_;
+};
+
+/// An array whose elements are dealt out to the ranks, and that all of them read and write. At first they are zeros.
+///
+/// Any thread of a rank checks elements out, uses the span, and ends it. Where the elements are of this host, that is
+/// where they are; else a copy, which comes in one message from each host. Between two fences, several may read an
+/// element, or one may write it.
+template <typename T>
+class GlobalArray {
+  static_assert(std::is_trivially_copyable_v<T>, "the elements travel as bytes");
+  static_assert(alignof(T) <= detail::apart, "the memory is aligned to 128 bytes");
+
+ public:
+  /// By all ranks.
+  /// \param name  for errors
+  /// \throws UsageError  the ranks give other sizes; std::runtime_error  there is no memory: on all ranks
+  GlobalArray(GlobalMemory& memory, std::size_t size, Blocks blocks = {}, std::string name = "array")
+      : memory_(&memory), storage_(&memory.core().add(std::move(name), size, sizeof(T), blocks.of)) {}
+  /// By all ranks, before the same fence. The next one frees the memory.
+  ~GlobalArray() { memory_->core().remove(*storage_); }
+  GlobalArray(const GlobalArray&) = delete;
+  GlobalArray& operator=(const GlobalArray&) = delete;
+
+  GlobalMemory& memory() const noexcept { return *memory_; }
+  std::size_t size() const noexcept { return storage_->layout.size; }
+  /// The rank that an element is dealt to. \pre index < size
+  int owner(std::size_t index) const noexcept { return storage_->layout.owner(index); }
+  /// The indices of this rank's elements, in ascending order.
+  auto own() const {
+    const detail::GlobalLayout& layout = storage_->layout;
+    const int rank = memory_->rank();
+    return std::views::iota(std::size_t{0}, layout.before(rank, layout.size)) |
+           std::views::transform([&layout, rank](std::size_t k) { return layout.index(rank, k); });
+  }
+
+  // -- checkouts. \throws UsageError  there are no such elements; they do not fit into the cache. RankFailed
+
+  Checkout<const T> read(std::size_t first, std::size_t count,
+                         std::source_location where = std::source_location::current()) const {
+    return check_out<const T>(first, count, Mode::read, where);
+  }
+  /// Each element has to be written: what was there is not copied.
+  Checkout<T> write(std::size_t first, std::size_t count,
+                    std::source_location where = std::source_location::current()) const {
+    return check_out<T>(first, count, Mode::write, where);
+  }
+  Checkout<T> read_write(std::size_t first, std::size_t count,
+                         std::source_location where = std::source_location::current()) const {
+    return check_out<T>(first, count, Mode::read_write, where);
+  }
+  /// Lets elements come that this rank reads before the next fence, while it goes on.
+  void prefetch(std::size_t first, std::size_t count) const {
+    check(first, count);
+    if (!storage_->all_here) memory_->core().prefetch(*storage_, first, count);
+  }
+
+ private:
+  void check(std::size_t first, std::size_t count) const {
+    if (first > size() || count > size() - first) [[unlikely]]
+      throw UsageError(storage_->name + ": elements " + std::to_string(first) + " to " + std::to_string(first) + " + " +
+                       std::to_string(count) + ", allowed are 0 to " + std::to_string(size()));
+  }
+  template <typename Element>
+  Checkout<Element> check_out(std::size_t first, std::size_t count, Mode mode,
+                              const std::source_location& where) const {
+    check(first, count);
+    detail::GlobalMemoryCore& core = memory_->core();
+    if (storage_->checks) [[unlikely]]
+      core.note(*storage_, first, count, mode, where);
+    detail::GlobalCopy* copy = nullptr;
+    std::byte* const at = storage_->all_here ? storage_->elements + first * sizeof(T)
+                                             : core.check_out(*storage_, first, count, mode, copy);
+    return {{reinterpret_cast<Element*>(at), count}, core, copy, mode};
+  }
+
+  GlobalMemory* memory_;
+  detail::GlobalStorage* storage_;
+};
+
+/// By all ranks: calls `body(element)` for each element of this rank's range, on its workers, and fences. Calls run
+/// beside each other, on all ranks; they see what was written before the loop.
+/// \throws what a body throws, which fails all other ranks; as GlobalMemory::fence
+template <std::ranges::random_access_range Range, typename Body>
+  requires std::ranges::sized_range<Range>
+void parallel_for(GlobalMemory& memory, Range&& range, const Body& body, Grain grain = {}) {
+  using Number = std::ranges::range_difference_t<Range>;
+  const auto begin = std::ranges::begin(range);
+  try {
+    parallel_for(
+        memory.runtime(), std::views::iota(Number{0}, static_cast<Number>(std::ranges::size(range))),
+        [&](Number k) {
+          const detail::InStrand strand(static_cast<std::uint64_t>(k) + 1);
+          std::invoke(body, begin[k]);
+        },
+        grain);
+  } catch (...) {
+    memory.core().fail();
+    throw;
+  }
+  memory.fence();
+}
+
+/// By all ranks: calls `body(index)` for each index of an array, on a worker of the rank that owns it, and fences.
+template <typename T, typename Body>
+void parallel_for(const GlobalArray<T>& array, const Body& body, Grain grain = {}) {
+  parallel_for(array.memory(), array.own(), body, grain);
+}
+
+}  // namespace taskgrain::rt

@@ -1,0 +1,413 @@
+#include "global/global_memory.hpp"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <cstring>
+#include <exception>
+#include <new>
+#include <string>
+#include <utility>
+
+#include "taskgrain/rt/detail/worker.hpp"
+
+namespace taskgrain::rt::detail {
+
+namespace {
+
+/// So long a rank waits for others at a fence before they all exchange.
+constexpr auto before_exchange = std::chrono::milliseconds(200);
+constexpr const char* fence_call = "fence of global memory";
+
+std::string elements(const GlobalStorage& storage, std::size_t first, std::size_t count) {
+  return storage.name + " [" + std::to_string(first) + ", " + std::to_string(first + count) + ")";
+}
+
+}  // namespace
+
+std::shared_ptr<GlobalMemoryCore> GlobalMemoryCore::make(Communicator* comm, GlobalMemoryOptions options) {
+  std::vector<int> first(1, 0);
+  if (comm != nullptr) {
+    int of_host = comm->rank();
+    if (const SharedMemory* const shared = comm->messages().shared_memory(); options.in_place && shared != nullptr)
+      for (of_host = 0; !shared->shared_with(of_host);) ++of_host;
+    const auto all = comm->all_gather(std::array<int, 2>{of_host, options.check ? 1 : 0});
+    first.clear();
+    for (const auto& [host, check] : all) {
+      first.push_back(host);
+      if (check != all.front()[1])
+        throw UsageError("GlobalMemoryOptions::check is set on some ranks; all have to set it, or none");
+    }
+  }
+  auto made = std::make_shared<GlobalMemoryOfRanks>(comm, options, first);
+  if (comm != nullptr) made->make_messages(made);
+  return made;
+}
+
+GlobalMemoryOfRanks::GlobalMemoryOfRanks(Communicator* comm, const GlobalMemoryOptions& options,
+                                         const std::vector<int>& first)
+    : comm_(comm), options_(options), hosts_(first, comm == nullptr ? 0 : comm->rank()), copies_(options.cache_bytes) {
+  if (ranks() == 1 || hosts_.number() > 1) return;
+  SharedMemory& shared = *comm->messages().shared_memory();
+  std::size_t offset = 0;
+  if (rank() == 0)
+    offset = shared.offset(reinterpret_cast<std::byte*>(new (shared.allocate(apart)) std::atomic<std::uint64_t>(0)));
+  comm->broadcast(offset);
+  counter_.emplace(*reinterpret_cast<std::atomic<std::uint64_t>*>(shared.at(0, offset)), ranks());
+}
+
+void GlobalMemoryOfRanks::make_messages(const std::shared_ptr<GlobalMemoryOfRanks>& self) {
+  const auto copy = [](Token token) -> GlobalCopy& { return *reinterpret_cast<GlobalCopy*>(token); };
+  get_ = comm_->active_message(
+      [self](Part part, int from, Token token) {
+        self->got_->send(from, token, self->hosts_.here(), self->here(part));
+      },
+      "get of global memory");
+  got_ = comm_->active_message(
+      [self, copy](Token token, int host, view<std::byte> elements) {
+        self->scatter(copy(token), host, elements.data());
+        self->got(copy(token));
+      },
+      "elements of global memory");
+  put_ = comm_->active_message(
+      [self](Part part, int from, Token token, view<std::byte> elements) {
+        std::ranges::copy(elements, self->here(part).data());
+        self->stored_->send(from, token);
+      },
+      "put to global memory");
+  stored_ = comm_->active_message([self, copy](Token token) { self->stored(copy(token)); }, "stored in global memory");
+}
+
+// -- arrays
+
+GlobalStorage& GlobalMemoryOfRanks::add(std::string name, std::size_t size, std::size_t element_bytes,
+                                        std::size_t block) {
+  const auto all = static_cast<std::size_t>(ranks());
+  if (block == 0) block = std::max<std::size_t>(1, (size + all - 1) / all);
+  auto made = std::make_unique<Array>();
+  Array& array = *made;
+  array.storage = {next_, std::move(name), {size, block, ranks()}, element_bytes};
+  GlobalStorage& storage = array.storage;
+  storage.all_here = hosts_.number() == 1;
+  storage.checks = options_.check;
+  std::string problem;
+  try {
+    if (size > SIZE_MAX / element_bytes / 2 || block > SIZE_MAX / all / 2) throw std::bad_array_new_length();
+    if (rank() == hosts_.ranks(hosts_.here()).front()) allocate(array);
+  } catch (const std::exception& error) {
+    problem = storage.name + " of " + std::to_string(size) + " elements of " + std::to_string(element_bytes) +
+              " bytes: " + error.what();
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    arrays_.emplace(next_++, std::move(made));
+  }
+  if (comm_ != nullptr) {
+    const auto offset = array.shared != nullptr ? comm_->messages().shared_memory()->offset(array.shared) : 0;
+    const auto told =
+        comm_->all_gather(std::pair(std::array<std::size_t, 4>{size, element_bytes, block, offset}, problem));
+    for (int other = ranks(); other-- > 0;) {
+      const auto& [numbers, text] = told[static_cast<std::size_t>(other)];
+      if (!text.empty()) problem = "rank " + std::to_string(other) + ": " + text;
+      for (std::size_t k = 0; k < 3; ++k)
+        if (numbers[k] != told.front().first[k])
+          problem = storage.name + ": rank " + std::to_string(other) + " gives " + std::to_string(numbers[k]) +
+                    " and rank 0 " + std::to_string(told.front().first[k]) + " as the " +
+                    std::array{"number of elements", "bytes of an element", "elements of a block"}[k];
+    }
+    const int home = hosts_.ranks(hosts_.here()).front();
+    if (problem.empty() && rank() != home)
+      storage.elements = comm_->messages().shared_memory()->at(home, told[static_cast<std::size_t>(home)].first[3]);
+  }
+  if (!problem.empty()) {
+    array.ended = true;
+    throw UsageError(problem);
+  }
+  zero_own(storage);
+  wait_for_all();
+  return storage;
+}
+
+void GlobalMemoryOfRanks::allocate(Array& array) {
+  GlobalStorage& storage = array.storage;
+  const std::size_t bytes = hosts_.before(storage.layout, hosts_.here(), storage.layout.size) * storage.element_bytes;
+  SharedMemory* const shared = comm_ == nullptr || !options_.in_place ? nullptr : comm_->messages().shared_memory();
+  if (shared != nullptr)
+    storage.elements = array.shared = shared->allocate(std::max<std::size_t>(1, bytes));
+  else
+    array.own = element_bytes(bytes), storage.elements = array.own.get();
+}
+
+/// Each rank its own elements, which then lie near its cores.
+void GlobalMemoryOfRanks::zero_own(const GlobalStorage& storage) const noexcept {
+  const GlobalLayout& layout = storage.layout;
+  for (std::size_t k = 0, end = layout.before(rank(), layout.size); k < end; k += layout.block) {
+    const std::size_t index = layout.index(rank(), k), count = std::min(layout.block, end - k);
+    const std::size_t at = hosts_.before(layout, hosts_.here(), index);
+    std::memset(storage.elements + at * storage.element_bytes, 0, count * storage.element_bytes);
+  }
+}
+
+void GlobalMemoryOfRanks::remove(GlobalStorage& storage) noexcept {
+  const std::lock_guard lock(mutex_);
+  arrays_.at(storage.number)->ended = true;
+}
+
+void GlobalMemoryOfRanks::free_ended() noexcept {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(arrays_, [&](const auto& array) {
+    if (!array.second->ended) return false;
+    if (array.second->shared != nullptr) comm_->messages().shared_memory()->release(array.second->shared);
+    return true;
+  });
+}
+
+// -- fences
+
+void GlobalMemoryOfRanks::fence() {
+  if (Worker::current() != nullptr) throw UsageError("a task cannot wait for all ranks: call fence in the program");
+  if (comm_ != nullptr) comm_->progress();  // throws if a rank has failed, which must not come to the fence
+  wait_until([&] { return under_way_.load(std::memory_order_acquire) == 0; });
+  options_.check ? races_.look(comm_) : wait_for_all();
+  {
+    const std::lock_guard lock(mutex_);
+    copies_.unlist_all();
+  }
+  free_ended();
+}
+
+void GlobalMemoryOfRanks::wait_for_all() {
+  if (ranks() == 1) return;
+  if (!counter_) return static_cast<void>(comm_->messages().exchange({{}}, fence_call));
+  using State = FenceCounter::State;
+  counter_->arrive();
+  State state = counter_->state();
+  for (int spins = 0; state == State::waiting && spins < 2000; ++spins) {
+    if (spins % 16 == 15) comm_->progress();
+    pause();
+    state = counter_->state();
+  }
+  if (state == State::waiting) {
+    const auto begin = std::chrono::steady_clock::now();
+    wait_until([&] {
+      if (std::chrono::steady_clock::now() - begin > before_exchange) counter_->make_slow();
+      return (state = counter_->state()) != State::waiting;
+    });
+  }
+  if (state == State::slow) comm_->messages().exchange({{}}, fence_call);
+}
+
+void GlobalMemoryOfRanks::close() noexcept {
+  if (std::uncaught_exceptions() > 0) return;  // then the others fail, as this communicator ends
+  try {
+    fence();
+  } catch (const std::exception&) {  // all ranks have failed, and each wait says so
+  }
+}
+
+void GlobalMemoryOfRanks::fail() noexcept {
+  if (ranks() == 1) return;
+  try {
+    throw;
+  } catch (const std::exception& error) {
+    comm_->messages().fail_for(rank(), message_of(error));
+  } catch (...) {
+    comm_->messages().fail_for(rank(), "an exception that is no std::exception");
+  }
+}
+
+void GlobalMemoryOfRanks::wait_until(const std::function<bool()>& done) {
+  if (!done()) comm_->messages().wait_until(done);
+}
+
+// -- where elements are
+
+std::span<std::byte> GlobalMemoryOfRanks::here(const GlobalStorage& storage, std::size_t first,
+                                               std::size_t count) const noexcept {
+  const std::size_t begin = hosts_.before(storage.layout, hosts_.here(), first),
+                    end = hosts_.before(storage.layout, hosts_.here(), first + count);
+  return {storage.elements + begin * storage.element_bytes, (end - begin) * storage.element_bytes};
+}
+
+std::span<std::byte> GlobalMemoryOfRanks::here(const Part& part) {
+  const std::lock_guard lock(mutex_);
+  return here(arrays_.at(part.array)->storage, part.first, part.count);
+}
+
+template <typename Each>
+void GlobalMemoryOfRanks::each_other_host(const GlobalCopy& copy, const Each& each) const {
+  std::vector<bool> seen(static_cast<std::size_t>(hosts_.number()));
+  hosts_.each_run(copy.storage->layout, copy.first, copy.count, [&](int host, std::size_t first, std::size_t) {
+    if (host == hosts_.here() || seen[static_cast<std::size_t>(host)]) return;
+    seen[static_cast<std::size_t>(host)] = true;
+    each(host, copy.storage->layout.owner(first));
+  });
+}
+
+void GlobalMemoryOfRanks::scatter(GlobalCopy& copy, int of, const std::byte* from) const noexcept {
+  hosts_.each_run(copy.storage->layout, copy.first, copy.count, [&](int host, std::size_t first, std::size_t count) {
+    if (host != of) return;
+    std::memcpy(copy.at(first), from, count * copy.storage->element_bytes);
+    from += count * copy.storage->element_bytes;
+  });
+}
+
+void GlobalMemoryOfRanks::gather(const GlobalCopy& copy, int of, std::byte* to) const noexcept {
+  hosts_.each_run(copy.storage->layout, copy.first, copy.count, [&](int host, std::size_t first, std::size_t count) {
+    if (host != of) return;
+    std::memcpy(to, copy.at(first), count * copy.storage->element_bytes);
+    to += count * copy.storage->element_bytes;
+  });
+}
+
+// -- checkouts
+
+std::byte* GlobalMemoryOfRanks::check_out(const GlobalStorage& storage, std::size_t first, std::size_t count, Mode mode,
+                                          GlobalCopy*& copy) {
+  bool all_here = true;
+  hosts_.each_run(storage.layout, first, count,
+                  [&](int host, std::size_t, std::size_t) { all_here &= host == hosts_.here(); });
+  if (all_here) {
+    if (mode != Mode::read) {  // copies that reach to other hosts hold these elements, too
+      const std::lock_guard lock(mutex_);
+      copies_.unlist(storage, first, count);
+    }
+    return here(storage, first, count).data();
+  }
+  copy = &(mode == Mode::read ? listed_copy(storage, first, count) : own_copy(storage, first, count));
+  if (mode == Mode::read_write) fetch(*copy);
+  if (mode != Mode::write) wait_until([&] { return copy->missing.load(std::memory_order_acquire) == 0; });
+  return copy->at(first);
+}
+
+void GlobalMemoryOfRanks::prefetch(const GlobalStorage& storage, std::size_t first, std::size_t count) {
+  if (count == 0) return;
+  GlobalCopy& copy = listed_copy(storage, first, count);
+  const std::lock_guard lock(mutex_);
+  copies_.release(copy);
+}
+
+/// Waits until so many elements have room and none of them is on its way home, where an answer could overtake it.
+/// \returns the lock
+std::unique_lock<std::mutex> GlobalMemoryOfRanks::lock_with_room(const GlobalStorage& storage, std::size_t first,
+                                                                 std::size_t count) {
+  std::unique_lock lock(mutex_);
+  const auto is_clear = [&] {
+    return std::ranges::none_of(puts_, [&](const GlobalCopy* put) { return put->overlaps(storage, first, count); }) &&
+           copies_.make_room(count * storage.element_bytes);
+  };
+  while (!is_clear()) {
+    if (under_way_.load() == 0 || count * storage.element_bytes > copies_.most())
+      throw UsageError(elements(storage, first, count) + " are " + std::to_string(count * storage.element_bytes) +
+                       " bytes, and " + std::to_string(copies_.bytes()) + " of cache_bytes = " +
+                       std::to_string(copies_.most()) + " are in use: check out less at a time, or give more");
+    const int before = under_way_.load();
+    lock.unlock();
+    wait_until([&] { return under_way_.load() != before; });
+    lock.lock();
+  }
+  return lock;
+}
+
+/// A copy for reading, shared with others that read it, that has come or will.
+GlobalCopy& GlobalMemoryOfRanks::listed_copy(const GlobalStorage& storage, std::size_t first, std::size_t count) {
+  GlobalCopy* copy = nullptr;
+  {
+    std::unique_lock lock(mutex_);
+    copy = copies_.find(storage, first, count);
+    if (copy != nullptr) {
+      ++copy->uses;
+      return *copy;
+    }
+    lock.unlock();
+    lock = lock_with_room(storage, first, count);
+    copy = &copies_.add(storage, first, count);
+    copy->missing = 1;  // until `fetch` has counted them
+    copies_.list(*copy);
+  }
+  fetch(*copy);
+  return *copy;
+}
+
+/// A copy that this checkout alone has, without its elements.
+GlobalCopy& GlobalMemoryOfRanks::own_copy(const GlobalStorage& storage, std::size_t first, std::size_t count) {
+  const auto lock = lock_with_room(storage, first, count);
+  return copies_.add(storage, first, count);
+}
+
+void GlobalMemoryOfRanks::fetch(GlobalCopy& copy) {
+  const GlobalStorage& storage = *copy.storage;
+  int hosts = 0;
+  each_other_host(copy, [&](int, int) { ++hosts; });
+  {
+    const std::lock_guard lock(mutex_);
+    ++copy.uses;
+  }
+  under_way_.fetch_add(1);
+  copy.missing.store(hosts + 1);
+  each_other_host(copy, [&](int, int to) {
+    get_->send(to, {storage.number, copy.first, copy.count}, rank(), reinterpret_cast<Token>(&copy));
+  });
+  scatter(copy, hosts_.here(), here(storage, copy.first, copy.count).data());
+  got(copy);
+}
+
+void GlobalMemoryOfRanks::got(GlobalCopy& copy) {
+  if (copy.missing.fetch_sub(1, std::memory_order_acq_rel) > 1) return;
+  {
+    const std::lock_guard lock(mutex_);
+    copies_.release(copy);
+  }
+  under_way_.fetch_sub(1, std::memory_order_release);
+}
+
+void GlobalMemoryOfRanks::check_in(GlobalCopy& copy, Mode mode) noexcept {
+  const GlobalStorage& storage = *copy.storage;
+  if (mode == Mode::read) {
+    const std::lock_guard lock(mutex_);
+    return copies_.release(copy);
+  }
+  int hosts = 0;
+  each_other_host(copy, [&](int, int) { ++hosts; });
+  copy.unheard.store(hosts + 1);
+  under_way_.fetch_add(1);
+  {
+    const std::lock_guard lock(mutex_);
+    copies_.unlist(storage, copy.first, copy.count);
+    copies_.list(copy);
+    puts_.push_back(&copy);
+  }
+  gather(copy, hosts_.here(), here(storage, copy.first, copy.count).data());
+  try {
+    each_other_host(copy, [&](int host, int to) {
+      std::size_t count = 0, runs = 0, from = 0;
+      hosts_.each_run(storage.layout, copy.first, copy.count, [&](int of, std::size_t first, std::size_t number) {
+        if (of == host) count += number, from = runs++ == 0 ? first : from;
+      });
+      ElementBytes gathered;
+      std::byte* elements = copy.at(from);
+      if (runs > 1) {
+        gathered = element_bytes(count * storage.element_bytes);
+        gather(copy, host, elements = gathered.get());
+      }
+      put_->send(to, {storage.number, copy.first, copy.count}, rank(), reinterpret_cast<Token>(&copy),
+                 {elements, count * storage.element_bytes});
+    });
+  } catch (const std::exception& error) {  // a rank is lost, which the next fence says; or there is no memory
+    comm_->messages().fail_for(rank(), message_of(error));
+  }
+  stored(copy);
+}
+
+void GlobalMemoryOfRanks::stored(GlobalCopy& copy) {
+  if (copy.unheard.fetch_sub(1, std::memory_order_acq_rel) > 1) return;
+  {
+    const std::lock_guard lock(mutex_);
+    std::erase(puts_, &copy);
+    copies_.release(copy);
+  }
+  under_way_.fetch_sub(1, std::memory_order_release);
+}
+
+}  // namespace taskgrain::rt::detail

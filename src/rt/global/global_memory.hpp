@@ -1,0 +1,106 @@
+#pragma once
+
+/// The memory of all ranks over active messages.
+///
+/// `get` asks a rank of a host for its elements in a range, which lie together there, so one message brings them. `put`
+/// takes elements home, and `stored` says that they are there. Any rank of a host answers for all of it.
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "global/copies.hpp"
+#include "global/fence_counter.hpp"
+#include "global/layout.hpp"
+#include "global/races.hpp"
+#include "taskgrain/rt/communicator.hpp"
+#include "taskgrain/rt/detail/global_memory.hpp"
+
+namespace taskgrain::rt::detail {
+
+class GlobalMemoryOfRanks final : public GlobalMemoryCore {
+ public:
+  /// \param comm   null: alone
+  /// \param first  for each rank, the first one of its host
+  GlobalMemoryOfRanks(Communicator* comm, const GlobalMemoryOptions& options, const std::vector<int>& first);
+  /// \param self  this, which the functions of messages keep: they exist as long as the communicator
+  void make_messages(const std::shared_ptr<GlobalMemoryOfRanks>& self);
+
+  int rank() const noexcept override { return comm_ == nullptr ? 0 : comm_->rank(); }
+  int ranks() const noexcept override { return comm_ == nullptr ? 1 : comm_->ranks(); }
+  GlobalStorage& add(std::string name, std::size_t size, std::size_t element_bytes, std::size_t block) override;
+  void remove(GlobalStorage& storage) noexcept override;
+  void fence() override;
+  void close() noexcept override;
+  void fail() noexcept override;
+  std::byte* check_out(const GlobalStorage& storage, std::size_t first, std::size_t count, Mode mode,
+                       GlobalCopy*& copy) override;
+  void check_in(GlobalCopy& copy, Mode mode) noexcept override;
+  void prefetch(const GlobalStorage& storage, std::size_t first, std::size_t count) override;
+  void note(const GlobalStorage& storage, std::size_t first, std::size_t count, Mode mode,
+            const std::source_location& where) override {
+    races_.note(storage, first, count, mode, where);
+  }
+
+ private:
+  struct Array {
+    GlobalStorage storage{};
+    std::byte* shared = nullptr;  // allocated by this rank for all of its host
+    ElementBytes own{};           // else, if this rank is a host of its own
+    bool ended = false;
+  };
+  struct Part {  // of an array, as messages name it
+    std::uint32_t array;
+    std::size_t first, count;
+  };
+  using Token = std::uint64_t;  // the address of a GlobalCopy on the rank that it comes back to
+
+  void allocate(Array& array);
+  void free_ended() noexcept;
+  void zero_own(const GlobalStorage& storage) const noexcept;
+  /// The elements of this host in a range, which lie together.
+  std::span<std::byte> here(const GlobalStorage& storage, std::size_t first, std::size_t count) const noexcept;
+  std::span<std::byte> here(const Part& part);
+  /// Calls part(rank) for a rank of each other host that has elements in a range.
+  template <typename Each>
+  void each_other_host(const GlobalCopy& copy, const Each& each) const;
+  /// Elements of a host from where they lie together to their places in a copy, and back.
+  void scatter(GlobalCopy& copy, int host, const std::byte* from) const noexcept;
+  void gather(const GlobalCopy& copy, int host, std::byte* to) const noexcept;
+
+  GlobalCopy& listed_copy(const GlobalStorage& storage, std::size_t first, std::size_t count);
+  GlobalCopy& own_copy(const GlobalStorage& storage, std::size_t first, std::size_t count);
+  std::unique_lock<std::mutex> lock_with_room(const GlobalStorage& storage, std::size_t first, std::size_t count);
+  void fetch(GlobalCopy& copy);
+  void got(GlobalCopy& copy);
+  void stored(GlobalCopy& copy);
+  void wait_until(const std::function<bool()>& done);
+  void wait_for_all();
+
+  Communicator* const comm_;
+  const GlobalMemoryOptions options_;
+  const GlobalHosts hosts_;
+  Races races_;
+  std::optional<FenceCounter> counter_;  // if all ranks are of one host
+  std::atomic<int> under_way_{0};        // copies that come or go
+  std::mutex mutex_;                     // protects the members below
+  std::map<std::uint32_t, std::unique_ptr<Array>> arrays_;
+  std::uint32_t next_ = 0;
+  GlobalCopies copies_;
+  std::vector<GlobalCopy*> puts_;  // not stored at their homes yet
+
+  std::optional<ActiveMessage<Part, int, Token>> get_;                   // from whom
+  std::optional<ActiveMessage<Token, int, view<std::byte>>> got_;        // of which host
+  std::optional<ActiveMessage<Part, int, Token, view<std::byte>>> put_;  // by whom
+  std::optional<ActiveMessage<Token>> stored_;
+};
+
+}  // namespace taskgrain::rt::detail
