@@ -1,0 +1,356 @@
+/// Arrays of all ranks, which are processes that a test forks: on one host, and each as if on a host of its own.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <numeric>
+#include <random>
+#include <string>
+#include <thread>
+#include <tuple>
+#include <vector>
+
+#include "global/fence_counter.hpp"
+#include "global/layout.hpp"
+#include "rt/comm/ranks.hpp"
+#include "rt/stress.hpp"
+#include "taskgrain/rt.hpp"
+
+namespace taskgrain::rt {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+template <typename Error, typename Function>
+std::string message(const Function& function) {
+  try {
+    function();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "nothing was thrown";
+}
+
+// -- where elements are
+
+TEST(GlobalLayout, FindsEachElementOnce) {
+  for (const std::size_t size : {0, 1, 2, 7, 12, 31})
+    for (const std::size_t block : {1, 2, 5, 40})
+      for (const int ranks : {1, 2, 3, 5}) {
+        const detail::GlobalLayout layout{size, block, ranks};
+        std::vector<std::size_t> seen(static_cast<std::size_t>(ranks));
+        for (std::size_t k = 0; k <= size; ++k) {
+          for (int rank = 0; rank < ranks; ++rank)
+            EXPECT_EQ(layout.before(rank, k), seen[static_cast<std::size_t>(rank)]);
+          if (k == size) break;
+          auto& number = seen[static_cast<std::size_t>(layout.owner(k))];
+          EXPECT_EQ(layout.index(layout.owner(k), number++), k);
+        }
+      }
+}
+
+TEST(GlobalHosts, DivideARangeIntoRunsOfOneHost) {
+  const detail::GlobalHosts hosts({0, 1, 0, 1, 4}, 3);
+  EXPECT_EQ(hosts.number(), 3);
+  EXPECT_EQ(hosts.here(), 1);
+  const detail::GlobalLayout layout{40, 3, 5};
+  for (std::size_t first = 0; first < 40; ++first)
+    for (std::size_t end = first; end <= 40; ++end) {
+      std::size_t at = first;
+      int before = -1;
+      std::vector<std::size_t> of_host(3);
+      hosts.each_run(layout, first, end - first, [&](int host, std::size_t begin, std::size_t count) {
+        EXPECT_EQ(begin, at);
+        EXPECT_NE(host, before);
+        EXPECT_GT(count, 0U);
+        for (; at < begin + count; ++at) EXPECT_EQ(hosts.of(layout.owner(at)), host);
+        of_host[static_cast<std::size_t>(host)] += count;
+        before = host;
+      });
+      EXPECT_EQ(at, end);
+      for (int host = 0; host < 3; ++host)
+        EXPECT_EQ(hosts.before(layout, host, end) - hosts.before(layout, host, first),
+                  of_host[static_cast<std::size_t>(host)]);
+    }
+}
+
+/// Threads as ranks, some of which lose patience. All find the same of each fence.
+TEST(FenceCounter, IsSlowForAllOrForNobody) {
+  constexpr int ranks = 3;
+  using State = detail::FenceCounter::State;
+  const auto fences = static_cast<std::size_t>(rounds(20'000));
+  std::atomic<std::uint64_t> word{0};
+  std::vector<std::vector<State>> found(ranks);
+  std::vector<std::atomic<std::size_t>> come(ranks);
+  std::vector<std::thread> threads;
+  for (std::size_t rank = 0; rank < ranks; ++rank)
+    threads.emplace_back([&, rank] {
+      std::mt19937 random(static_cast<unsigned>(rank));
+      detail::FenceCounter counter(word, ranks);
+      for (std::size_t fence = 1; fence <= fences; ++fence) {
+        come[rank].store(fence, std::memory_order_relaxed);
+        counter.arrive();
+        const bool hasty = random() % 4 == 0;
+        State state = State::waiting;
+        while ((state = counter.state()) == State::waiting) hasty ? counter.make_slow() : std::this_thread::yield();
+        if (state == State::slow)  // then they exchange
+          for (const auto& other : come)
+            while (other.load() < fence) std::this_thread::yield();
+        for (const auto& other : come) ASSERT_GE(other.load(std::memory_order_relaxed), fence);
+        found[rank].push_back(state);
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(found[0], found[1]);
+  EXPECT_EQ(found[0], found[2]);
+}
+
+// -- one memory
+
+/// Ranks, workers of each, and whether they are of one host.
+class GlobalArrays : public testing::TestWithParam<std::tuple<int, int, bool>> {
+ protected:
+  void run(const std::function<void(GlobalMemory&, Communicator&)>& body, GlobalMemoryOptions options = {}) const {
+    const auto [ranks, workers, in_place] = GetParam();
+    options.in_place = in_place;
+    on_ranks(ranks, [&, workers = workers](int) {
+      Communicator comm;
+      Runtime runtime(with(comm, workers));
+      GlobalMemory memory(runtime, options);
+      body(memory, comm);
+    });
+  }
+};
+std::string name_of(const testing::TestParamInfo<std::tuple<int, int, bool>>& info) {
+  const auto [ranks, workers, in_place] = info.param;
+  return std::to_string(ranks) + "x" + std::to_string(workers) + (in_place ? "OfAHost" : "Apart");
+}
+INSTANTIATE_TEST_SUITE_P(On, GlobalArrays,
+                         testing::Values(std::tuple(1, 1, true), std::tuple(2, 1, true), std::tuple(3, 2, true),
+                                         std::tuple(2, 1, false), std::tuple(3, 2, false)),
+                         name_of);
+
+/// Any checkouts that do not race are those of one memory. All ranks draw the same program, and each does its part.
+TEST_P(GlobalArrays, AreOneMemory) {
+  const auto programs = rounds(8);
+  run(
+      [&](GlobalMemory& memory, Communicator& comm) {
+        for (std::int64_t program = 0; program < programs; ++program) {
+          std::mt19937_64 random(static_cast<std::uint64_t>(program));
+          const auto draw = [&](std::size_t below) { return static_cast<std::size_t>(random() % below); };
+          const std::size_t size = 1 + draw(200);
+          const Blocks blocks{std::vector<std::size_t>{0, 1, 3, 17}[draw(4)]};
+          const GlobalArray<std::uint64_t> array(memory, size, blocks, "x");
+          std::vector<std::uint64_t> model(size);
+          for (int phase = 0; phase < 6; ++phase) {
+            const std::vector<std::uint64_t> before = model;
+            for (std::size_t first = 0; first < size;) {
+              const std::size_t count = 1 + draw(std::min<std::size_t>(size - first, 40));
+              const int writer = static_cast<int>(draw(static_cast<std::size_t>(comm.ranks()) + 1)) - 1;
+              const std::size_t times = 1 + draw(3), from = draw(count), number = 1 + draw(count - from);
+              const std::uint64_t value = random();
+              if (writer == -1) {
+                if (draw(2) == 0) array.prefetch(first + from, number);
+                for (std::size_t time = 0; time < times; ++time) {
+                  const auto read = array.read(first + from, number);
+                  EXPECT_TRUE(std::ranges::equal(read, std::span(before).subspan(first + from, number)));
+                }
+              } else {
+                std::fill_n(&model[first], count, value);
+                for (std::size_t k = 0; k < times * number; ++k) model[first + from + k % number] += k;
+                if (writer == comm.rank()) {
+                  std::ranges::fill(array.write(first, count), value);
+                  for (std::size_t time = 0; time < times; ++time) {
+                    const auto part = array.read_write(first + from, number);
+                    for (std::size_t k = 0; k < number; ++k) part[k] += time * number + k;
+                  }
+                  const auto read = array.read(first, count);
+                  EXPECT_TRUE(std::ranges::equal(read, std::span(model).subspan(first, count)));
+                }
+              }
+              first += count;
+            }
+            memory.fence();
+          }
+          EXPECT_TRUE(std::ranges::equal(array.read(0, size), model));
+        }
+      },
+      {.cache_bytes = 2048});
+}
+
+TEST_P(GlobalArrays, AreDealtOutInALoopWithAFence) {
+  run([](GlobalMemory& memory, Communicator& comm) {
+    constexpr std::size_t size = 100;
+    const GlobalArray<int> x(memory, size, {1}), y(memory, size, {7}), calls(memory, size);
+    parallel_for(x, [&](std::size_t k) { x.write(k, 1)[0] = static_cast<int>(k); });
+    for (int step = 0; step < 5; ++step) {
+      const GlobalArray<int>&from = step % 2 == 0 ? x : y, &to = step % 2 == 0 ? y : x;
+      parallel_for(to, [&](std::size_t k) {
+        EXPECT_EQ(to.owner(k), comm.rank());
+        const std::size_t first = k - std::min<std::size_t>(k, 1), last = std::min(k + 2, size);
+        const auto near = from.read(first, last - first);
+        to.write(k, 1)[0] = std::accumulate(near.begin(), near.end(), 0);
+      });
+    }
+    std::vector<int> now(size), next(size);
+    std::iota(now.begin(), now.end(), 0);
+    for (int step = 0; step < 5; ++step, now.swap(next))
+      for (std::size_t k = 0; k < size; ++k)
+        next[k] = (k > 0 ? now[k - 1] : 0) + now[k] + (k + 1 < size ? now[k + 1] : 0);
+    EXPECT_TRUE(std::ranges::equal(y.read(0, size), now));
+    EXPECT_EQ(std::ranges::distance(x.own()),
+              std::ranges::count_if(std::views::iota(std::size_t{0}, size),
+                                    [&](std::size_t k) { return x.owner(k) == comm.rank(); }));
+  });
+}
+
+TEST_P(GlobalArrays, GiveTheirMemoryBack) {
+  run([](GlobalMemory& memory, Communicator& comm) {
+    for (int round = 0; round < 50; ++round) {
+      std::deque<GlobalArray<std::array<char, 1000>>> arrays;
+      for (int k = 0; k < 3; ++k) arrays.emplace_back(memory, 1000);
+      const auto part = arrays.back().write(static_cast<std::size_t>(comm.rank()), 1);
+    }
+  });
+}
+
+TEST_P(GlobalArrays, SayWhatIsWrong) {
+  run(
+      [](GlobalMemory& memory, Communicator& comm) {
+        const GlobalArray<double> x(memory, 10, {}, "x");
+        EXPECT_THAT(message<UsageError>([&] { auto _ = x.read(8, 3); }),
+                    HasSubstr("x: elements 8 to 8 + 3, allowed are 0 to 10"));
+        EXPECT_THAT(message<UsageError>([&] { auto _ = x.read(SIZE_MAX, 2); }), HasSubstr("allowed are 0 to 10"));
+        EXPECT_EQ(x.read(10, 0).size(), 0U);
+        if (comm.ranks() > 1) {
+          EXPECT_THAT(message<UsageError>([&] { GlobalArray<int> y(memory, comm.rank() == 0 ? 5U : 6U, {}, "y"); }),
+                      HasSubstr("y: rank 1 gives 6 and rank 0 5 as the number of elements"));
+        }
+        EXPECT_THAT(message<UsageError>([&] { GlobalArray<int> y(memory, SIZE_MAX / 2, {}, "y"); }),
+                    HasSubstr("y of 9223372036854775807 elements of 4 bytes"));
+        EXPECT_THAT(message<std::exception>([&] { parallel_for(x, [&](std::size_t) { memory.fence(); }); }),
+                    HasSubstr("a task cannot wait for all ranks"));
+      },
+      {.cache_bytes = 40});
+}
+
+TEST_P(GlobalArrays, DoNotCopyMoreThanThereIsRoomFor) {
+  const auto [ranks, workers, in_place] = GetParam();
+  if (in_place) GTEST_SKIP() << "nothing is copied";
+  run(
+      [](GlobalMemory& memory, Communicator& comm) {
+        const GlobalArray<char> x(memory, 300, {1}, "x");
+        const auto held = x.read(0, 60);
+        EXPECT_THAT(message<UsageError>([&] { auto _ = x.read(100, 50); }),
+                    HasSubstr("x [100, 150) are 50 bytes, and 60 of cache_bytes = 100 are in use"));
+        EXPECT_THAT(message<UsageError>([&] { auto _ = x.write(0, 101); }), HasSubstr("cache_bytes = 100"));
+        for (std::size_t k = 0; k < 100; ++k)
+          if (static_cast<int>(k) % comm.ranks() == comm.rank())
+            std::ranges::fill(x.write(100 + 2 * k, 2), static_cast<char>(k));
+        memory.fence();
+        for (std::size_t k = 0; k < 100; ++k) EXPECT_EQ(x.read(101 + 2 * k, 1)[0], static_cast<char>(k));
+      },
+      {.cache_bytes = 100});
+}
+
+// -- races
+
+TEST_P(GlobalArrays, NameBothUsesOfARace) {
+  run(
+      [](GlobalMemory& memory, Communicator& comm) {
+        const GlobalArray<int> x(memory, 12, {}, "x");
+        const auto quiet = [&](const std::function<void()>& uses) {
+          return message<UsageError>([&] { uses(), memory.fence(); });
+        };
+        EXPECT_EQ(quiet([&] { auto _ = x.read(0, 12); }), "nothing was thrown");
+        EXPECT_EQ(quiet([&] {
+                    auto a = x.write(static_cast<std::size_t>(comm.rank()), 1);
+                    auto b = x.read_write(static_cast<std::size_t>(comm.rank()), 1);
+                  }),
+                  "nothing was thrown");
+        if (comm.ranks() > 1) {
+          EXPECT_THAT(quiet([&] {
+                        if (comm.rank() == 0) auto _ = x.write(2, 3);
+                        if (comm.rank() == 1) auto _ = x.read(4, 4);
+                      }),
+                      AllOf(HasSubstr("a race: rank 0 writes x [2, 5) at "), HasSubstr("rank 1 reads x [4, 8) at "),
+                            HasSubstr("global_array_test.cpp:")));
+        }
+        EXPECT_THAT(message<UsageError>([&] {
+                      parallel_for(x, [&](std::size_t k) {
+                        if (k == 3) auto _ = x.write(0, 4);
+                        auto mine = x.read(k, 1);
+                      });
+                    }),
+                    HasSubstr("writes x [0, 4)"));
+      },
+      {.check = true});
+}
+
+// -- ranks that do something else, or end
+
+class GlobalFence : public testing::TestWithParam<bool> {};
+INSTANTIATE_TEST_SUITE_P(OneHost, GlobalFence, testing::Bool(),
+                         [](const auto& info) { return info.param ? "OfAHost" : "Apart"; });
+
+TEST_P(GlobalFence, FindsARankThatMakesAnotherCall) {
+  on_ranks(2, [&](int rank) {
+    Communicator comm;
+    Runtime runtime(with(comm));
+    GlobalMemory memory(runtime, {.in_place = GetParam()});
+    EXPECT_THAT(message<UsageError>([&] { rank == 0 ? memory.fence() : comm.barrier(); }),
+                HasSubstr("all ranks make the same calls"));
+  });
+}
+
+TEST_P(GlobalFence, FindsARankThatWaits) {
+  on_ranks(2, [&](int rank) {
+    Communicator comm;
+    Runtime runtime(with(comm));
+    GlobalMemory memory(runtime, {.in_place = GetParam()});
+    EXPECT_THROW(rank == 0 ? memory.fence() : runtime.wait(), RankFailed);
+  });
+}
+
+TEST_P(GlobalFence, FindsARankThatEnds) {
+  Ranks ranks(3, [&](int rank) {
+    Communicator comm;
+    Runtime runtime(with(comm));
+    GlobalMemory memory(runtime, {.in_place = GetParam()});
+    const GlobalArray<int> x(memory, 100);
+    if (rank == 2) raise(SIGKILL);
+    EXPECT_THAT(message<RankFailed>([&] {
+                  for (;;) {
+                    auto _ = x.read_write(static_cast<std::size_t>(rank), 90);
+                    memory.fence();
+                  }
+                }),
+                HasSubstr("rank 2 failed"));
+  });
+  EXPECT_THAT(ranks.wait(), testing::ElementsAre(Ranks::well, Ranks::well, 1000 + SIGKILL));
+}
+
+TEST_P(GlobalFence, FailsAllForABodyThatThrows) {
+  on_ranks(2, [&](int rank) {
+    Communicator comm;
+    Runtime runtime(with(comm));
+    GlobalMemory memory(runtime, {.in_place = GetParam()});
+    const GlobalArray<int> x(memory, 10);
+    const auto body = [&](std::size_t k) {
+      if (k == 7) throw std::runtime_error("seven");
+    };
+    if (rank == 1)
+      EXPECT_THROW(parallel_for(x, body), std::runtime_error);
+    else
+      EXPECT_THAT(message<RankFailed>([&] { parallel_for(x, body); }), HasSubstr("rank 1 failed: seven"));
+  });
+}
+
+}  // namespace
+}  // namespace taskgrain::rt
