@@ -13,6 +13,7 @@
 #include "taskgrain/rt/event.hpp"
 #include "taskgrain/rt/fork_join.hpp"
 #include "taskgrain/rt/global_array.hpp"
+#include "taskgrain/rt/global_forks.hpp"
 #include "taskgrain/rt/issue.hpp"
 #include "taskgrain/rt/options.hpp"
 #include "taskgrain/rt/parallel.hpp"

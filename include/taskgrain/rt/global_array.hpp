@@ -55,6 +55,7 @@ class GlobalMemory {
 
   // -- for the faces
   detail::GlobalMemoryCore& core() const noexcept { return *core_; }
+  const std::shared_ptr<detail::GlobalMemoryCore>& shared_core() const noexcept { return core_; }
 
  private:
   Runtime* runtime_;

@@ -59,8 +59,10 @@ class Messenger final : public Messages {
   void progress() override;
   void wait_until(const std::function<bool()>& done) override {
     progress_.open();
+    progress_.check_may_wait();
     progress_.poll_until(done);
   }
+  void check_may_wait() const override { progress_.check_may_wait(); }
   void fail_for(int rank, const std::string& what) noexcept override { failure_.fail_for(rank, what); }
   Gathered exchange(const Gathered& to_each, std::string_view call) override;
   int persistent_tags(int count) override { return transport_ == nullptr ? 0 : transport_->persistent_tags(count); }

@@ -72,7 +72,7 @@ bool Progress::may_wait_for_room() const noexcept {
 void Progress::check_may_wait() const {
   if (!has_thread_ && transport_ != nullptr && !transport_->may_poll())
     throw UsageError(
-        "a wait for all ranks is called by another thread than MPI's main thread, which alone may call MPI here; "
+        "a wait for other ranks is called by another thread than MPI's main thread, which alone may call MPI here; "
         "initialise MPI with MPI_THREAD_MULTIPLE");
 }
 

@@ -168,13 +168,20 @@ void GlobalMemoryOfRanks::free_ended() noexcept {
 void GlobalMemoryOfRanks::fence() {
   if (Worker::current() != nullptr) throw UsageError("a task cannot wait for all ranks: call fence in the program");
   if (comm_ != nullptr) comm_->progress();  // throws if a rank has failed, which must not come to the fence
-  wait_until([&] { return under_way_.load(std::memory_order_acquire) == 0; });
+  release();
   options_.check ? races_.look(comm_) : wait_for_all();
-  {
-    const std::lock_guard lock(mutex_);
-    copies_.unlist_all();
-  }
+  acquire();
   free_ended();
+}
+
+void GlobalMemoryOfRanks::release() {
+  wait_until([&] { return under_way_.load(std::memory_order_acquire) == 0; });
+}
+
+void GlobalMemoryOfRanks::acquire() noexcept {
+  if (hosts_.number() == 1) return;
+  const std::lock_guard lock(mutex_);
+  copies_.unlist_all();
 }
 
 void GlobalMemoryOfRanks::wait_for_all() {

@@ -40,6 +40,8 @@ class GlobalMemoryOfRanks final : public GlobalMemoryCore {
   void remove(GlobalStorage& storage) noexcept override;
   void fence() override;
   void close() noexcept override;
+  void release() override;
+  void acquire() noexcept override;
   void fail() noexcept override;
   std::byte* check_out(const GlobalStorage& storage, std::size_t first, std::size_t count, Mode mode,
                        GlobalCopy*& copy) override;

@@ -38,7 +38,7 @@ namespace taskgrain::rt::detail {
 
 void Races::note(const GlobalStorage& storage, std::size_t first, std::size_t count, Mode mode,
                  const std::source_location& where) {
-  if (count == 0) return;
+  if (count == 0 || global_strand == unchecked_strand) return;
   Use use{storage.number, where.line(),       first,        count,
           global_strand,  mode != Mode::read, storage.name, where.file_name()};
   const std::lock_guard lock(mutex_);

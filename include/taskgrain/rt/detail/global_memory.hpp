@@ -57,9 +57,11 @@ struct GlobalStorage {
   bool checks = false;    ///< GlobalMemoryOptions::check
 };
 
-/// Which of the calls that may run beside each other this thread is in: 0 for the program of the rank, or 1 + the index
-/// of the body of a loop.
+/// Which of the calls that may run beside each other this thread is in: 0 for the program of the rank, or 1 + the number
+/// of the call in a loop.
 inline constinit thread_local std::uint64_t global_strand = 0;
+/// One in which uses are not noted.
+inline constexpr std::uint64_t unchecked_strand = UINT64_MAX;
 class InStrand {
  public:
   explicit InStrand(std::uint64_t strand) noexcept : outside_(std::exchange(global_strand, strand)) {}
@@ -93,6 +95,10 @@ class GlobalMemoryCore {
   virtual void fence() = 0;
   /// By all ranks. As `fence`, and nothing is used any more.
   virtual void close() noexcept = 0;
+  /// Waits until what this rank has written is at home, so that another rank may read it.
+  virtual void release() = 0;
+  /// Forgets copies, so that this rank reads what others have written.
+  virtual void acquire() noexcept = 0;
   /// Fails all ranks, because of the exception that is being handled.
   virtual void fail() noexcept = 0;
 

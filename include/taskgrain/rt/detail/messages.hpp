@@ -131,8 +131,10 @@ class Messages {
   /// Whether an engine has joined and has not left.
   virtual bool in_use() const noexcept = 0;
   virtual void progress() = 0;
-  /// Takes what comes until `done()`, in the program or in a task. \throws RankFailed
+  /// Takes what comes until `done()`, in the program or in a task. \throws RankFailed; as check_may_wait
   virtual void wait_until(const std::function<bool()>& done) = 0;
+  /// \throws UsageError  this thread may not call MPI, so nobody may while others wait for it
+  virtual void check_may_wait() const = 0;
   /// Fails all ranks with what was wrong on one of them, this one or another.
   virtual void fail_for(int rank, const std::string& what) noexcept = 0;
   /// An all-to-all exchange, by all ranks.

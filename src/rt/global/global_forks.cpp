@@ -1,0 +1,392 @@
+/// Forks that other ranks take. Who has nothing to do asks one rank after another, those of its host first; who is asked
+/// answers when it forks, joins or looks for work itself, because what it has written must be at home before.
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <deque>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "taskgrain/rt/communicator.hpp"
+#include "taskgrain/rt/detail/global_forks.hpp"
+#include "taskgrain/rt/detail/pause.hpp"
+#include "taskgrain/rt/detail/worker.hpp"
+#include "taskgrain/rt/global_forks.hpp"
+
+namespace taskgrain::rt::detail {
+
+namespace {
+
+constexpr const char* no_exception = "an exception that is no std::exception";
+
+class GlobalForksOfRanks final : public GlobalForksCore {
+ public:
+  using State = GlobalFrame::State;
+
+  GlobalForksOfRanks(Communicator* comm, std::shared_ptr<GlobalMemoryCore> memory)
+      : comm_(comm), memory_(std::move(memory)) {
+    if (ranks() == 1) return;
+    const SharedMemory* const shared = comm->messages().shared_memory();
+    for (int k = 1; k < ranks(); ++k) victims_.push_back((rank() + k) % ranks());
+    near_ = static_cast<std::size_t>(
+        std::ranges::stable_partition(victims_, [&](int of) { return shared != nullptr && shared->shared_with(of); })
+            .begin() -
+        victims_.begin());
+  }
+  void make_messages(const std::shared_ptr<GlobalForksOfRanks>& self);
+
+  int rank() const noexcept override { return comm_ == nullptr ? 0 : comm_->rank(); }
+  void add(GlobalCall& call) override {
+    call.number = static_cast<std::uint32_t>(calls_.size());
+    calls_.push_back(&call);
+  }
+  void fork(GlobalFrame& frame) override;
+  bool join(GlobalFrame& frame) override;
+  void drop(GlobalFrame& frame) noexcept override;
+  void begin() override;
+  void help(std::byte* result, std::size_t bytes) override;
+  void end(const std::byte* result, std::size_t bytes, const char* error) override;
+
+ private:
+  /// A call of another rank.
+  struct Taken {
+    int home;
+    std::uint64_t frame;
+    std::uint32_t call;
+    std::vector<std::byte> arguments;
+  };
+
+  int ranks() const noexcept { return comm_ == nullptr ? 1 : comm_->ranks(); }
+  void unlink(GlobalFrame& frame) noexcept;
+  void answer();
+  void ended(std::uint64_t number, State how, view<std::byte> result);
+  template <typename Done>
+  void work_until(const Done& done);
+  bool work();
+  void ask();
+  void run(GlobalFrame& frame);
+  void run(const Taken& taken);
+  void leave();
+
+  static constexpr std::uintptr_t kept_for_one = 256 << 10;  // of the stack, for a call on top of one that waits
+  static constexpr std::chrono::microseconds shortest_patience{1}, longest_patience{200};
+
+  Communicator* const comm_;
+  const std::shared_ptr<GlobalMemoryCore> memory_;
+  std::vector<GlobalCall*> calls_;
+  std::vector<int> victims_;  // the other ranks, those of this host first
+  std::size_t near_ = 0;      // how many of this host
+  std::atomic<bool> runs_{false}, over_{false};
+  std::atomic<int> questions_{0};  // questions_of_.size()
+  std::mutex mutex_;               // protects the members below
+  GlobalFrame *oldest_ = nullptr, *newest_ = nullptr;
+  std::uint64_t frames_ = 0;
+  std::unordered_map<std::uint64_t, GlobalFrame*> away_;
+  std::deque<int> questions_of_;    // ranks that wait for an answer
+  bool asks_ = false;               // a question of this rank is under way
+  std::optional<Taken> taken_;      // and has been answered with a call
+  std::size_t next_ = 0, far_ = 0;  // whom it asks next
+  std::chrono::microseconds patience_ = shortest_patience;
+  std::chrono::steady_clock::time_point ask_at_{};  // not before
+  std::vector<std::byte> result_;                   // of the run, or the message of what it threw
+  bool threw_ = false;
+
+  std::optional<ActiveMessage<int>> ask_;
+  std::optional<ActiveMessage<>> nothing_;
+  std::optional<ActiveMessage<int, std::uint64_t, std::uint32_t, view<std::byte>>> give_;
+  std::optional<ActiveMessage<std::uint64_t, bool, view<std::byte>>> answer_;
+  std::optional<ActiveMessage<bool, view<std::byte>>> end_;
+};
+
+void GlobalForksOfRanks::make_messages(const std::shared_ptr<GlobalForksOfRanks>& self) {
+  ask_ = comm_->active_message(
+      [self](int from) {
+        const std::lock_guard lock(self->mutex_);
+        if (!self->runs_.load()) return self->nothing_->send(from);
+        self->questions_of_.push_back(from);
+        self->questions_.store(static_cast<int>(self->questions_of_.size()), std::memory_order_release);
+      },
+      "question for a fork");
+  nothing_ = comm_->active_message(
+      [self] {
+        const std::lock_guard lock(self->mutex_);
+        self->asks_ = false;
+      },
+      "no fork");
+  give_ = comm_->active_message(
+      [self](int home, std::uint64_t frame, std::uint32_t call, view<std::byte> arguments) {
+        const std::lock_guard lock(self->mutex_);
+        self->taken_ = Taken{home, frame, call, {arguments.begin(), arguments.end()}};
+      },
+      "fork");
+  answer_ = comm_->active_message(
+      [self](std::uint64_t frame, bool threw, view<std::byte> result) {
+        self->ended(frame, threw ? State::threw : State::done, result);
+      },
+      "result of a fork");
+  end_ = comm_->active_message(
+      [self](bool threw, view<std::byte> result) {
+        {
+          const std::lock_guard lock(self->mutex_);
+          self->threw_ = threw;
+          self->result_.assign(result.begin(), result.end());
+        }
+        self->over_.store(true, std::memory_order_release);
+      },
+      "end of forks");
+}
+
+// -- forks of this rank
+
+void GlobalForksOfRanks::fork(GlobalFrame& frame) {
+  if (!runs_.load(std::memory_order_relaxed)) throw UsageError("a GlobalFork is made in what GlobalForks::run calls");
+  if (ranks() > 1) comm_->messages().check_may_wait();  // the join may have to
+  {
+    const std::lock_guard lock(mutex_);
+    frame.number = frames_++;
+    frame.older = newest_;
+    (newest_ == nullptr ? oldest_ : newest_->newer) = &frame;
+    newest_ = &frame;
+  }
+  if (ranks() == 1) return;
+  comm_->progress();
+  if (questions_.load(std::memory_order_relaxed) > 0) answer();
+}
+
+void GlobalForksOfRanks::unlink(GlobalFrame& frame) noexcept {
+  (frame.older == nullptr ? oldest_ : frame.older->newer) = frame.newer;
+  (frame.newer == nullptr ? newest_ : frame.newer->older) = frame.older;
+}
+
+bool GlobalForksOfRanks::join(GlobalFrame& frame) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (frame.state.load(std::memory_order_relaxed) == State::queued) {
+      unlink(frame);
+      return true;
+    }
+  }
+  work_until([&] { return frame.state.load(std::memory_order_acquire) != State::away; });
+  memory_->acquire();
+  return false;
+}
+
+void GlobalForksOfRanks::drop(GlobalFrame& frame) noexcept {
+  {
+    const std::lock_guard lock(mutex_);
+    if (frame.state.load(std::memory_order_relaxed) == State::queued) return unlink(frame);
+  }
+  try {
+    while (frame.state.load(std::memory_order_acquire) == State::away) comm_->progress(), pause();
+  } catch (const std::exception&) {  // a rank has failed: nothing comes any more that this run waits for
+    const std::lock_guard lock(mutex_);
+    away_.erase(frame.number);
+  }
+}
+
+/// Gives the oldest fork to a rank that has asked, if there is one.
+void GlobalForksOfRanks::answer() {
+  GlobalFrame* frame = nullptr;
+  int to = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    if (questions_of_.empty()) return;
+    to = questions_of_.front();
+    questions_of_.pop_front();
+    questions_.store(static_cast<int>(questions_of_.size()), std::memory_order_relaxed);
+    frame = oldest_;
+    if (frame != nullptr) {
+      unlink(*frame);
+      frame->state.store(State::away, std::memory_order_relaxed);
+      frame->taken_by = to;
+      away_.emplace(frame->number, frame);
+    }
+  }
+  if (frame == nullptr) return nothing_->send(to);
+  memory_->release();
+  give_->send(to, rank(), frame->number, frame->call->number,
+              {const_cast<std::byte*>(frame->arguments), frame->call->arguments_bytes});
+}
+
+void GlobalForksOfRanks::ended(std::uint64_t number, State how, view<std::byte> result) {
+  const std::lock_guard lock(mutex_);
+  const auto found = away_.find(number);
+  if (found == away_.end()) return;
+  GlobalFrame& frame = *found->second;
+  away_.erase(found);
+  if (how == State::threw)
+    frame.error.assign(reinterpret_cast<const char*>(result.data()), result.size());
+  else
+    std::ranges::copy(result, frame.result);
+  frame.state.store(how, std::memory_order_release);
+}
+
+// -- work for a thread that waits
+
+/// Runs forks of this rank, and calls of others, on top of what waits, but for the last part of the stack.
+template <typename Done>
+void GlobalForksOfRanks::work_until(const Done& done) {
+  const auto here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
+  if (stack_end == UINTPTR_MAX) check_stack(here);
+  const bool deep = here < stack_end + kept_for_one;
+  for (int idle = 0; !done(); ++idle) {
+    if (ranks() > 1) comm_->progress();
+    if (questions_.load(std::memory_order_relaxed) > 0) answer();
+    if (!deep && work()) idle = 0;
+    if (idle < 2000)
+      pause();
+    else if (idle < 20'000)
+      std::this_thread::yield();
+    else
+      std::this_thread::sleep_for(std::chrono::microseconds(50));
+  }
+}
+
+bool GlobalForksOfRanks::work() {
+  GlobalFrame* mine = nullptr;
+  std::optional<Taken> taken;
+  {
+    const std::lock_guard lock(mutex_);
+    if (newest_ != nullptr) {
+      mine = newest_;
+      unlink(*mine);
+      mine->state.store(State::away, std::memory_order_relaxed);  // not queued, and not ended
+    } else if (taken_) {
+      taken = std::exchange(taken_, std::nullopt);
+      asks_ = false;
+    }
+  }
+  if (mine != nullptr) return run(*mine), true;
+  if (taken) return run(*taken), true;
+  ask();
+  return false;
+}
+
+/// Asks the next rank, now and then: those of this host in turn, and one of another host after that.
+void GlobalForksOfRanks::ask() {
+  if (ranks() == 1) return;
+  const auto now = std::chrono::steady_clock::now();
+  {
+    const std::lock_guard lock(mutex_);
+    if (asks_ || over_.load() || now < ask_at_) return;
+    asks_ = true;
+    patience_ = std::min(2 * patience_, longest_patience);
+    ask_at_ = now + patience_;
+  }
+  const std::size_t far = victims_.size() - near_;
+  std::size_t victim = next_;
+  next_ = (next_ + 1) % (near_ + (far > 0 ? 1 : 0));
+  if (victim == near_) victim += far_++ % far;
+  ask_->send(victims_[victim], rank());
+}
+
+void GlobalForksOfRanks::run(GlobalFrame& frame) {
+  try {
+    frame.call->run(frame.arguments, frame.result);
+  } catch (...) {
+    frame.thrown = std::current_exception();
+  }
+  frame.state.store(frame.thrown ? State::threw : State::done, std::memory_order_release);
+}
+
+void GlobalForksOfRanks::run(const Taken& taken) {
+  GlobalCall& call = *calls_.at(taken.call);
+  std::vector<std::byte> result(call.result_bytes);
+  std::string error;
+  bool threw = true;
+  memory_->acquire();
+  try {
+    call.run(taken.arguments.data(), result.data());
+    threw = false;
+  } catch (const RankFailed&) {
+    throw;
+  } catch (const std::exception& thrown) {
+    error = message_of(thrown);
+  } catch (...) {
+    error = no_exception;
+  }
+  memory_->release();
+  const auto* const text = reinterpret_cast<std::byte*>(error.data());
+  answer_->send(taken.home, taken.frame, threw,
+                threw ? view(const_cast<std::byte*>(text), error.size()) : view(result.data(), result.size()));
+  const std::lock_guard lock(mutex_);
+  patience_ = shortest_patience;
+}
+
+// -- runs
+
+void GlobalForksOfRanks::begin() {
+  if (Worker::current() != nullptr) throw UsageError("GlobalForks::run is called in the program, not in a task");
+  // Rank 0 may end before this one has begun.
+  over_.store(false);
+  threw_ = false;
+  std::string functions;
+  for (const GlobalCall* call : calls_) functions += call->name + " of " + call->signature + "; ";
+  if (comm_ != nullptr)
+    for (const std::string& other : comm_->all_gather(functions))
+      if (other != functions)
+        throw UsageError("the ranks have other functions for forks: " + functions + "and " + other +
+                         "all make the same ones in the same order");
+  const std::lock_guard lock(mutex_);
+  patience_ = shortest_patience;
+  ask_at_ = {};
+  runs_.store(true);
+}
+
+void GlobalForksOfRanks::help(std::byte* result, std::size_t bytes) {
+  work_until([&] { return over_.load(std::memory_order_acquire); });
+  leave();
+  const std::lock_guard lock(mutex_);
+  if (threw_)
+    throw ThrownElsewhere("rank 0: " + std::string(reinterpret_cast<const char*>(result_.data()), result_.size()));
+  std::copy_n(result_.data(), std::min(bytes, result_.size()), result);
+}
+
+void GlobalForksOfRanks::end(const std::byte* result, std::size_t bytes, const char* error) {
+  const auto* const first = error == nullptr ? result : reinterpret_cast<const std::byte*>(error);
+  const view<std::byte> told(const_cast<std::byte*>(first), error == nullptr ? bytes : std::strlen(error));
+  memory_->release();
+  over_.store(true);
+  for (int other = 1; other < ranks(); ++other) end_->send(other, error != nullptr, told);
+  leave();
+}
+
+/// Until no question of this rank is under way. Those of others it answers with nothing from now on.
+void GlobalForksOfRanks::leave() {
+  const auto asks = [&] {
+    const std::lock_guard lock(mutex_);
+    return asks_;
+  };
+  while (asks()) {
+    comm_->progress();
+    while (questions_.load() > 0) answer();
+    pause();
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    runs_.store(false);
+  }
+  while (questions_.load() > 0) answer();
+}
+
+}  // namespace
+
+std::shared_ptr<GlobalForksCore> GlobalForksCore::make(Communicator* comm, std::shared_ptr<GlobalMemoryCore> memory) {
+  auto made = std::make_shared<GlobalForksOfRanks>(comm, std::move(memory));
+  if (comm != nullptr && comm->ranks() > 1) made->make_messages(made);
+  return made;
+}
+
+}  // namespace taskgrain::rt::detail
