@@ -5,9 +5,9 @@
 ///   word = 4 · arrivals + slow(0) + 2 · slow(1), and R ranks have all come to fence n, from 0, when
 ///   arrivals ≥ (n + 1) · R; no rank comes to n + 1 before
 ///   slow(n mod 2) is set before all have come to n, and by then means: all ranks exchange before they leave n. It is
-///   cleared by the last that comes to n + 1, when all have left n, so nobody reads it for n + 2 before
+///   cleared by the last that comes to n + 1, when all have left n, so that n + 2 is not slow from its beginning
 ///
-/// A rank that waits for long makes a fence slow, because only an exchange finds that another rank waits for something
+/// (models/fence.pml.) A rank that waits for long makes a fence slow, because only an exchange finds that another rank waits for something
 /// else.
 
 #include <atomic>
