@@ -17,7 +17,9 @@
 #include "rt/comm/collectives.hpp"
 #include "rt/comm/flood.hpp"
 #include "rt/comm/hosts.hpp"
+#include "rt/global/random_checkouts.hpp"
 #include "taskgrain/rt/error.hpp"
+#include "taskgrain/rt/global_forks.hpp"
 #include "taskgrain/rt/mpi.hpp"
 #include "taskgrain/rt/runtime.hpp"
 #include "taskgrain/rt/taskflow.hpp"
@@ -232,6 +234,36 @@ TEST(MpiCommunicators, MayBeSeveralAtATimeAndOneAfterAnother) {
       one.barrier();
       two.barrier();
     }
+}
+
+/// Copies of what other hosts own, and calls that those take.
+void check_global_memory(Communicator& comm) {
+  Runtime runtime({.workers = 1, .pin = false, .communicator = &comm});
+  GlobalMemory memory(runtime, {.cache_bytes = 4096});
+  expect_one_memory(memory, 5);
+  GlobalForks forks(memory);
+  const GlobalArray<int> x(memory, 1000, {16});
+  const GlobalFunction<void(std::size_t, std::size_t)> fill = forks.function(
+      [&](std::size_t first, std::size_t count) -> void {
+        if (count <= 20) {
+          for (int& element : x.write(first, count)) element = static_cast<int>(first++);
+          return;
+        }
+        auto left = fill.fork(first, count / 2);
+        fill(first + count / 2, count - count / 2);
+        left.join();
+        EXPECT_EQ(x.read(first, count)[count / 2], static_cast<int>(first + count / 2));
+      },
+      "fill");
+  forks.run(fill, 0U, x.size());
+  for (std::size_t k = 0; const int element : x.read(0, x.size())) EXPECT_EQ(element, static_cast<int>(k++));
+}
+
+TEST(MpiCommunicators, HaveAGlobalMemory) {
+  MpiCommunicator comm(MPI_COMM_WORLD, {.transport = "mpi"});
+  check_global_memory(comm);
+  OverHosts hosts;
+  check_global_memory(hosts);
 }
 
 }  // namespace
