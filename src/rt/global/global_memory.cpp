@@ -58,7 +58,11 @@ GlobalMemoryOfRanks::GlobalMemoryOfRanks(Communicator* comm, const GlobalMemoryO
 }
 
 void GlobalMemoryOfRanks::make_messages(const std::shared_ptr<GlobalMemoryOfRanks>& self) {
-  const auto copy = [](Token token) -> GlobalCopy& { return *reinterpret_cast<GlobalCopy*>(token); };
+  // The lock shows a checker of races that what has made the copy came before, which it cannot see in other processes.
+  const auto copy = [self](Token token) -> GlobalCopy& {
+    const std::lock_guard lock(self->mutex_);
+    return *reinterpret_cast<GlobalCopy*>(token);
+  };
   get_ = comm_->active_message(
       [self](Part part, int from, Token token) {
         self->got_->send(from, token, self->hosts_.here(), self->here(part));
