@@ -112,7 +112,8 @@ class GlobalArray {
  public:
   /// By all ranks.
   /// \param name  for errors
-  /// \throws UsageError  the ranks give other sizes; std::runtime_error  there is no memory: on all ranks
+  /// \throws UsageError  the ranks give other sizes; std::bad_alloc  there is no memory, with a rank and a
+  ///   number: on all ranks
   GlobalArray(GlobalMemory& memory, std::size_t size, Blocks blocks = {}, std::string name = "array")
       : memory_(&memory), storage_(&memory.core().add(std::move(name), size, sizeof(T), blocks.of)) {}
   /// By all ranks, before the same fence. The next one frees the memory.

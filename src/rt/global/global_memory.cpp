@@ -20,6 +20,16 @@ namespace {
 constexpr auto before_exchange = std::chrono::milliseconds(200);
 constexpr const char* fence_call = "fence of global memory";
 
+/// The same on all ranks.
+class NoMemory : public std::bad_alloc {
+ public:
+  explicit NoMemory(std::string what) : what_(std::move(what)) {}
+  const char* what() const noexcept override { return what_.c_str(); }
+
+ private:
+  const std::string what_;
+};
+
 std::string elements(const GlobalStorage& storage, std::size_t first, std::size_t count) {
   return storage.name + " [" + std::to_string(first) + ", " + std::to_string(first + count) + ")";
 }
@@ -95,13 +105,13 @@ GlobalStorage& GlobalMemoryOfRanks::add(std::string name, std::size_t size, std:
   GlobalStorage& storage = array.storage;
   storage.all_here = hosts_.number() == 1;
   storage.checks = options_.check;
-  std::string problem;
+  std::string none, unlike;  // no memory, and other arguments on another rank
   try {
     if (size > SIZE_MAX / element_bytes / 2 || block > SIZE_MAX / all / 2) throw std::bad_array_new_length();
     if (rank() == hosts_.ranks(hosts_.here()).front()) allocate(array);
   } catch (const std::exception& error) {
-    problem = storage.name + " of " + std::to_string(size) + " elements of " + std::to_string(element_bytes) +
-              " bytes: " + error.what();
+    none = storage.name + " of " + std::to_string(size) + " elements of " + std::to_string(element_bytes) +
+           " bytes: " + error.what();
   }
   {
     const std::lock_guard lock(mutex_);
@@ -110,25 +120,25 @@ GlobalStorage& GlobalMemoryOfRanks::add(std::string name, std::size_t size, std:
   if (comm_ != nullptr) {
     const auto offset = array.shared != nullptr ? comm_->messages().shared_memory()->offset(array.shared) : 0;
     const auto told =
-        comm_->all_gather(std::pair(std::array<std::size_t, 4>{size, element_bytes, block, offset}, problem));
+        comm_->all_gather(std::pair(std::array<std::size_t, 4>{size, element_bytes, block, offset}, none));
     for (int other = ranks(); other-- > 0;) {
       const auto& [numbers, text] = told[static_cast<std::size_t>(other)];
-      if (!text.empty()) problem = "rank " + std::to_string(other) + ": " + text;
+      if (!text.empty()) none = "rank " + std::to_string(other) + ": " + text;
       for (std::size_t k = 0; k < 3; ++k)
         if (numbers[k] != told.front().first[k])
-          problem = storage.name + ": rank " + std::to_string(other) + " gives " + std::to_string(numbers[k]) +
-                    " and rank 0 " + std::to_string(told.front().first[k]) + " as the " +
-                    std::array{"number of elements", "bytes of an element", "elements of a block"}[k];
+          unlike = storage.name + ": rank " + std::to_string(other) + " gives " + std::to_string(numbers[k]) +
+                   " and rank 0 " + std::to_string(told.front().first[k]) + " as the " +
+                   std::array{"number of elements", "bytes of an element", "elements of a block"}[k];
     }
     const int home = hosts_.ranks(hosts_.here()).front();
-    if (problem.empty() && rank() != home)
+    if (none.empty() && unlike.empty() && rank() != home)
       storage.elements = comm_->messages().shared_memory()->at(home, told[static_cast<std::size_t>(home)].first[3]);
   }
-  if (!problem.empty()) {
-    array.ended = true;
-    throw UsageError(problem);
-  }
+  array.ended = !unlike.empty() || !none.empty();
+  if (!unlike.empty()) throw UsageError(unlike);
+  if (!none.empty()) throw NoMemory(none);
   zero_own(storage);
+  release();
   wait_for_all();
   return storage;
 }
@@ -180,6 +190,7 @@ void GlobalMemoryOfRanks::fence() {
 
 void GlobalMemoryOfRanks::release() {
   wait_until([&] { return under_way_.load(std::memory_order_acquire) == 0; });
+  if (hosts_.number() > 1) const std::lock_guard lock(mutex_);  // for a checker of races, as in `make_messages`
 }
 
 void GlobalMemoryOfRanks::acquire() noexcept {

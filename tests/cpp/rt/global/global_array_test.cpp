@@ -190,7 +190,7 @@ TEST_P(GlobalArrays, SayWhatIsWrong) {
           EXPECT_THAT(message<UsageError>([&] { GlobalArray<int> y(memory, comm.rank() == 0 ? 5U : 6U, {}, "y"); }),
                       HasSubstr("y: rank 1 gives 6 and rank 0 5 as the number of elements"));
         }
-        EXPECT_THAT(message<UsageError>([&] { GlobalArray<int> y(memory, SIZE_MAX / 2, {}, "y"); }),
+        EXPECT_THAT(message<std::bad_alloc>([&] { GlobalArray<int> y(memory, SIZE_MAX / 2, {}, "y"); }),
                     HasSubstr("y of 9223372036854775807 elements of 4 bytes"));
         EXPECT_THAT(message<std::exception>([&] { parallel_for(x, [&](std::size_t) { memory.fence(); }); }),
                     HasSubstr("a task cannot wait for all ranks"));
