@@ -15,7 +15,9 @@
 
 #include "taskgrain/rt/detail/cxx20.hpp"
 
+#include <concepts>
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <ranges>
 #include <source_location>
@@ -177,6 +179,19 @@ class GlobalArray {
   detail::GlobalStorage* storage_;
 };
 
+namespace detail {
+/// What a rank does alone between two waits for all: what it throws fails the others, which wait for it.
+template <typename Call>
+auto failing_all(const GlobalMemory& memory, const Call& call) {
+  try {
+    return call();
+  } catch (...) {
+    memory.core().fail();
+    throw;
+  }
+}
+}  // namespace detail
+
 /// By all ranks: calls `body(element)` for each element of this rank's range, on its workers, and fences. Calls run
 /// beside each other, on all ranks; they see what was written before the loop.
 /// \throws what a body throws, which fails all other ranks; as GlobalMemory::fence
@@ -185,7 +200,7 @@ template <std::ranges::random_access_range Range, typename Body>
 void parallel_for(GlobalMemory& memory, Range&& range, const Body& body, Grain grain = {}) {
   using Number = std::ranges::range_difference_t<Range>;
   const auto begin = std::ranges::begin(range);
-  try {
+  detail::failing_all(memory, [&] {
     parallel_for(
         memory.runtime(), std::views::iota(Number{0}, static_cast<Number>(std::ranges::size(range))),
         [&](Number k) {
@@ -193,10 +208,7 @@ void parallel_for(GlobalMemory& memory, Range&& range, const Body& body, Grain g
           std::invoke(body, begin[k]);
         },
         grain);
-  } catch (...) {
-    memory.core().fail();
-    throw;
-  }
+  });
   memory.fence();
 }
 
@@ -204,6 +216,25 @@ void parallel_for(GlobalMemory& memory, Range&& range, const Body& body, Grain g
 template <typename T, typename Body>
 void parallel_for(const GlobalArray<T>& array, const Body& body, Grain grain = {}) {
   parallel_for(array.memory(), array.own(), body, grain);
+}
+
+/// By all ranks: `transform` of all elements, combined as in the loop over a range, each rank its own, and then those of
+/// the ranks in their order. It has the same bits each time, on so many ranks.
+/// \param combine  also commutative, where a rank has several blocks
+/// \returns the same on all ranks
+/// \throws what `combine` and `transform` throw, which fails all other ranks; as Communicator::all_reduce
+template <typename T, std::copyable Value, typename Combine, typename Transform = std::identity>
+Value parallel_reduce(const GlobalArray<T>& array, Value identity, const Combine& combine,
+                      const Transform& transform = {}) {
+  GlobalMemory& memory = array.memory();
+  Runtime& runtime = memory.runtime();
+  const Value own = detail::failing_all(memory, [&] {
+    return parallel_reduce(runtime, array.own(), std::move(identity), combine,
+                           [&](std::size_t index) { return std::invoke(transform, array.read(index, 1)[0]); },
+                           {.least = 1000, .fixed = true});
+  });
+  Communicator* const comm = runtime.options().communicator;
+  return comm == nullptr ? own : comm->all_reduce(own, combine);
 }
 
 }  // namespace taskgrain::rt

@@ -162,6 +162,8 @@ TEST_P(GlobalArrays, AreDealtOutInALoopWithAFence) {
       for (std::size_t k = 0; k < size; ++k)
         next[k] = (k > 0 ? now[k - 1] : 0) + now[k] + (k + 1 < size ? now[k + 1] : 0);
     EXPECT_TRUE(std::ranges::equal(y.read(0, size), now));
+    EXPECT_EQ(parallel_reduce(y, 0, std::plus<>()), std::accumulate(now.begin(), now.end(), 0));
+    EXPECT_EQ(parallel_reduce(calls, std::string(), std::plus<>(), [](int) { return std::string("x"); }).size(), size);
     EXPECT_EQ(std::ranges::distance(x.own()),
               std::ranges::count_if(std::views::iota(std::size_t{0}, size),
                                     [&](std::size_t k) { return x.owner(k) == comm.rank(); }));
