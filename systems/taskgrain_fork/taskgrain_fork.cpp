@@ -32,7 +32,7 @@ class TaskgrainFork final : public System {
     rt::fork_join(runtime_, [&] {
       for (std::int64_t step = 0, steps = run.most_steps(); step < steps; ++step) {
         const StepTasks tasks(run.graphs(), step);
-        rt::parallel_for(runtime_, std::views::iota(std::int64_t{0}, tasks.size()), [&](std::int64_t number) {
+        rt::parallel_for(runtime_, std::views::iota(std::int64_t{0}, tasks.size()), [&, tasks](std::int64_t number) {
           const auto [g, point] = tasks[number];
           const Outputs& outputs = outputs_[g];
           thread_local std::vector<const std::byte*> space;

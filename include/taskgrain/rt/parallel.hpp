@@ -12,8 +12,11 @@
 #include <bit>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
+#include <exception>
 #include <functional>
 #include <iterator>
+#include <mutex>
 #include <ranges>
 #include <type_traits>
 #include <utility>
@@ -37,6 +40,15 @@ struct Grain {
 
 namespace detail {
 
+/// Whether the parts of a range have something to join.
+template <typename Part>
+inline constexpr bool joins = requires(Part part) { part.join(std::move(part)); };
+
+template <typename Part>
+void join(Part& part, Part right) {
+  if constexpr (joins<Part>) part.join(std::move(right));
+}
+
 /// Runs `part(first, last)` over pieces of a range, those to the right by copies of the empty part, which are joined to
 /// it from the left.
 template <typename Part>
@@ -49,20 +61,21 @@ void divide_fixed(std::size_t first, std::size_t last, std::size_t least, const 
     return of_right;
   });
   divide_fixed(first, middle, least, empty, part);
-  part.join(right.join());
+  join(part, right.join());
 }
 
 /// The same; it goes on by itself, and halves what is left when another worker asks (Tzannes, Caragea, Barua and
-/// Vishkin, Lazy binary-splitting, PPoPP 2010). It looks for that each few microseconds, and after
-/// 32 elements at the latest.
+/// Vishkin, Lazy binary-splitting, PPoPP 2010). It looks for that about each microsecond, and after 256 elements at the
+/// latest.
 template <typename Part>
 void divide_lazily(std::size_t first, std::size_t last, std::size_t least, const Part& empty, Part& part) {
   using Clock = std::chrono::steady_clock;
   constexpr auto short_time = std::chrono::microseconds(2), long_time = std::chrono::microseconds(8);
+  constexpr std::size_t looks = 8, most = 256;
+  if (last - first <= least) return part(first, last);
   const Worker& here = *Worker::current();
-  const std::size_t block = std::max<std::size_t>(least, 16);
   auto before = Clock::now();
-  for (std::size_t chunk = least; first < last;) {
+  for (std::size_t chunk = least; first < last;) {  // from one reading of the clock to the next
     if ((last - first) / 2 >= least && here.wanted()) {
       const std::size_t middle = first + (last - first) / 2;
       Fork right([&] {
@@ -71,22 +84,91 @@ void divide_lazily(std::size_t first, std::size_t last, std::size_t least, const
         return of_right;
       });
       divide_lazily(first, middle, least, empty, part);
-      return part.join(right.join());
+      return join(part, right.join());
     }
     const std::size_t end = (last - first) / 2 < chunk ? last : first + chunk;
+    const std::size_t block = std::max(least, std::min(chunk / looks, most));
     do {
       const std::size_t stop = (end - first) / 2 < block ? end : first + block;
       part(first, stop);
       first = stop;
     } while (first < end && !here.wanted());
+    if (first == last) return;
     const auto now = Clock::now();
     if (now - before < short_time)
-      chunk *= 2;
+      chunk *= now - before < short_time / 8 ? 8 : 2;
     else if (now - before > long_time)
       chunk = std::max(chunk / 2, least);
     before = now;
   }
 }
+
+template <typename What>
+consteval bool small_and_trivial() {
+  if constexpr (std::is_object_v<What> && std::is_copy_constructible_v<What> && std::is_trivially_copyable_v<What>)
+    return sizeof(What) <= WorkSharing::most_bytes - 4 * sizeof(void*) && alignof(What) <= alignof(void*);
+  return false;
+}
+
+/// By value if it is small and trivial: then it comes to other workers with what they read anyway.
+template <typename What>
+using Held = std::conditional_t<small_and_trivial<What>(), What, std::reference_wrapper<const What>>;
+
+/// A loop that is divided ahead, into a block for each worker. Each is then divided lazily.
+template <typename Part>
+class SharedLoop {
+ public:
+  SharedLoop(std::size_t number, std::size_t least, std::uint32_t blocks, const Part& empty, Part& part)
+      : blocks_(blocks), part_(part), loop_{number, least, blocks, this, Held<Part>(empty)},
+        parts_(joins<Part> ? blocks - 1 : 0, empty) {}
+
+  void run(Worker& here) {
+    here.share_loop(&run_block, loop_, blocks_);
+    if (thrown_) std::rethrow_exception(thrown_);
+    for (Part& right : parts_) join(part_, std::move(right));
+  }
+
+ private:
+  struct Loop {
+    std::size_t begin_of(std::size_t block) const noexcept {
+      return number / blocks * block + std::min<std::size_t>(block, number % blocks);
+    }
+    std::size_t number, least;
+    std::uint32_t blocks;
+    SharedLoop* outcome;
+    Held<Part> empty;
+  };
+
+  static bool run_block(const void* of, std::uint32_t block) noexcept {
+    const Loop& loop = *static_cast<const Loop*>(of);
+    const std::size_t first = loop.begin_of(block), last = loop.begin_of(block + std::size_t{1});
+    try {
+      if constexpr (joins<Part>) {
+        SharedLoop& outcome = *loop.outcome;
+        divide_lazily<Part>(first, last, loop.least, loop.empty,
+                            block == 0 ? outcome.part_ : outcome.parts_[block - 1]);
+      } else {
+        Part part = loop.empty;
+        divide_lazily<Part>(first, last, loop.least, loop.empty, part);
+      }
+      return true;
+    } catch (...) {
+      SharedLoop& outcome = *loop.outcome;
+      const std::lock_guard lock(outcome.mutex_);
+      if (block < outcome.throws_) outcome.thrown_ = std::current_exception();
+      outcome.throws_ = std::min(outcome.throws_, block);
+      return false;
+    }
+  }
+
+  const std::uint32_t blocks_;
+  Part& part_;
+  const Loop loop_;
+  std::vector<Part> parts_;  // of the blocks from 1 on, if there is something to join
+  std::mutex mutex_;         // protects what was thrown, and by which block
+  std::exception_ptr thrown_;
+  std::uint32_t throws_ = UINT32_MAX;
+};
 
 template <typename Part>
 void divide(Runtime& runtime, std::size_t number, Grain grain, const Part& empty, Part& part) {
@@ -94,8 +176,13 @@ void divide(Runtime& runtime, std::size_t number, Grain grain, const Part& empty
   if (number == 0) return;
   grain.least = std::min(grain.least, number);
   fork_join(runtime, [&] {
-    grain.fixed ? divide_fixed(0, number, grain.least, empty, part)
-                : divide_lazily(0, number, grain.least, empty, part);
+    if (grain.fixed) return divide_fixed(0, number, grain.least, empty, part);
+    Worker& here = *Worker::current();
+    const std::size_t most = number / grain.least;  // blocks
+    if (const std::size_t blocks = most < 2 ? 1 : std::min<std::size_t>(here.blocks_of_loop(), most); blocks > 1)
+      SharedLoop<Part>(number, grain.least, static_cast<std::uint32_t>(blocks), empty, part).run(here);
+    else
+      divide_lazily(0, number, grain.least, empty, part);
   });
 }
 
@@ -109,15 +196,15 @@ template <std::ranges::random_access_range Range, typename Body>
 void parallel_for(Runtime& runtime, Range&& range, const Body& body, Grain grain = {}) {
   struct Part {
     std::ranges::iterator_t<Range> begin;
-    const Body* body;
+    detail::Held<Body> body;
 
     void operator()(std::size_t first, std::size_t last) const {
       using Difference = std::ranges::range_difference_t<Range>;
-      for (auto at = begin + static_cast<Difference>(first); first < last; ++first, ++at) std::invoke(*body, *at);
+      const auto end = begin + static_cast<Difference>(last);
+      for (auto at = begin + static_cast<Difference>(first); at != end; ++at) std::invoke(body, *at);
     }
-    void join(const Part&) const noexcept {}
   };
-  Part part{std::ranges::begin(range), &body};
+  Part part{std::ranges::begin(range), detail::Held<Body>(body)};
   detail::divide(runtime, std::ranges::size(range), grain, part, part);
 }
 
@@ -132,20 +219,22 @@ Value parallel_reduce(Runtime& runtime, Range&& range, Value identity, const Com
                       const Transform& transform = {}, Grain grain = {}) {
   struct Part {
     std::ranges::iterator_t<Range> begin;
-    const Combine* combine;
-    const Transform* transform;
+    detail::Held<Combine> combine;
+    detail::Held<Transform> transform;
     Value value;
 
     void operator()(std::size_t first, std::size_t last) {
       using Difference = std::ranges::range_difference_t<Range>;
       Value sum = std::move(value);  // a local, so that the loop keeps it in a register
-      for (auto at = begin + static_cast<Difference>(first); first < last; ++first, ++at)
-        sum = std::invoke(*combine, std::move(sum), std::invoke(*transform, *at));
+      const auto end = begin + static_cast<Difference>(last);
+      for (auto at = begin + static_cast<Difference>(first); at != end; ++at)
+        sum = std::invoke(combine, std::move(sum), std::invoke(transform, *at));
       value = std::move(sum);
     }
-    void join(Part right) { value = std::invoke(*combine, std::move(value), std::move(right.value)); }
+    void join(Part right) { value = std::invoke(combine, std::move(value), std::move(right.value)); }
   };
-  const Part empty{std::ranges::begin(range), &combine, &transform, std::move(identity)};
+  const Part empty{std::ranges::begin(range), detail::Held<Combine>(combine), detail::Held<Transform>(transform),
+                   std::move(identity)};
   Part part = empty;
   detail::divide(runtime, std::ranges::size(range), grain, empty, part);
   return std::move(part.value);

@@ -1,4 +1,4 @@
-/// Branches of forks: who steals them, and who waits for one that was stolen.
+/// Branches of forks and blocks of loops: who takes them, and who waits for one that was taken.
 
 #include "taskgrain/rt/fork_join.hpp"
 
@@ -62,30 +62,61 @@ bool Worker::unfork_slowly(Branch& branch, bool drops) noexcept {
   return !branch.ended();
 }
 
-void Worker::run_stolen(Branch& branch, Worker& owner) noexcept {
-  branch.begin(*this);
+template <typename Call>
+void Worker::run_as_thief(const char* traced_as, const Call& call) noexcept {
   if (trace_ == nullptr) {
-    branch.run();
+    call();
   } else {
     const auto begin = TraceLane::Clock::now();
-    branch.run();
-    trace_->record("fork", begin, TraceLane::Clock::now());
+    call();
+    trace_->record(traced_as, begin, TraceLane::Clock::now());
   }
   branches_.end_era();
+}
+
+void Worker::run_stolen(Branch& branch, Worker& owner) noexcept {
+  branch.begin(*this);
+  run_as_thief("fork", [&] { branch.run(); });
   if (branch.end()) owner.wake();
 }
 
-bool Worker::steal_branch() noexcept {
+std::uint32_t Worker::block_of(const Worker& owner) const noexcept {
+  const int distance = index_ - owner.index_;
+  return static_cast<std::uint32_t>(distance < 0 ? distance + engine_.workers() : distance);
+}
+
+template <typename May>
+bool Worker::take_block(Worker& owner, const May& may) noexcept {
+  const std::uint32_t number = block_of(owner);
+  const std::uint64_t round = owner.loops_.offers(number);
+  if (round == 0 || !may()) return false;
+  WorkSharing::Block& block = owner.loops_.block(number);
+  if (!block.claim(round)) return false;
+  block.begin(round);
+  publish_busy();
+  branches_.answer();  // who asked before may have something to do by now
+  if (victims_.size() > 1) wake_a_thief();
+  run_as_thief("loop", [&] { owner.loops_.run(number); });
+  if (block.end(round)) owner.wake();
+  return true;
+}
+
+bool Worker::steal_branch(bool asks) noexcept {
   constexpr std::size_t at_once = 4;  // as victim()
   for (std::size_t n = std::min(at_once, victims_.size()); n > 0; --n) {
     Worker& one = *victims_[next_branches_];
+    if (take_block(one, [] { return true; })) {
+      spins_before_request_ = spins_after_block;
+      return true;
+    }
     if (Branch* const branch = one.branches_.steal()) {
       publish_busy();
       if (one.branches_.any()) wake_a_thief();
       run_stolen(*branch, one);
+      spins_before_request_ = 0;
       return true;
     }
-    one.branches_.request();
+    if (asks) one.branches_.request();
     if (++next_branches_ == victims_.size()) next_branches_ = 0;
   }
   return false;
@@ -95,40 +126,74 @@ bool Worker::any_branches() noexcept {
   bool any = false;
   for (Worker* const victim : victims_) {
     victim->branches_.request();
-    any = any || victim->branches_.any();
+    any = any || victim->branches_.any() || victim->loops_.offers(block_of(*victim)) != 0;
   }
   return any;
 }
 
-/// The thief's deque holds nothing but parts of the branch, because it was empty when the thief took that: a thief has
-/// no work of its own, and neither has a worker that waits here. Where the thief has ended the branch since, its era
-/// has ended, too. So what is stolen here ends before the branch does, and no stack grows deeper than that of the
-/// program without forks (leapfrogging: Wagner and Calder 1993). A worker that waits here receives no messages: their
-/// functions may fork, too, and these forks would be no parts of the branch.
+std::uint32_t Worker::room_for_blocks() noexcept {
+  const auto workers = static_cast<std::uint32_t>(engine_.workers());
+  return loops_.make_room(workers) ? workers : 1;
+}
+
+void Worker::run_blocks(std::uint64_t round, std::uint32_t blocks) noexcept {
+  branches_.answer();
+  wake_a_thief();
+  bool goes_on = loops_.run(0);
+  loop_was_shared_ = false;
+  for (std::uint32_t number = 1; number < blocks; ++number) {
+    WorkSharing::Block& block = loops_.block(number);
+    if (!block.has_begun(round) && block.claim(round)) {
+      goes_on = goes_on && loops_.run(number);
+      block.end_here(round);
+    } else {
+      loop_was_shared_ = true;
+    }
+  }
+  for (std::uint32_t number = 1; number < blocks; ++number) {
+    WorkSharing::Block& block = loops_.block(number);
+    const int thief = (index_ + static_cast<int>(number)) % engine_.workers();
+    await([&] { return block.ended(round); }, [&] { return &engine_.worker(thief); },
+          [&] { return block.await(round); }, spins_after_block);
+  }
+}
+
 void Worker::await(Branch& branch) noexcept {
+  await([&] { return branch.ended(); }, [&] { return branch.thief(); }, [&] { return branch.await(); }, 0);
+}
+
+/// The thief's deque holds nothing but parts of what it has taken, because it was empty then: a thief has no work of
+/// its own, and a worker that waits here has no fork that is not stolen. Where the thief has come to the end since, its
+/// era has ended, too. So what is stolen here ends before that does, and no stack grows deeper than that of the program
+/// without forks (leapfrogging: Wagner and Calder 1993). The same holds for a loop that the thief shares meanwhile. A
+/// worker that waits here receives no messages: their functions may fork, too, and these forks would be no parts.
+template <typename Ended, typename Thief, typename Awaits>
+void Worker::await(const Ended& ended, const Thief& thief, const Awaits& awaits, int spins_before_request) noexcept {
   std::chrono::steady_clock::time_point sleep_at{};
   auto park_time = shortest_park;
-  for (int spins = 1; !branch.ended(); ++spins) {
-    if (Worker* const thief = branch.thief()) {
-      if (Branch* const part = thief->branches_.steal([&] { return branch.thief() == thief; })) {
-        run_stolen(*part, *thief);
+  const auto not_ended = [&] { return !ended(); };
+  for (int spins = 1; !ended(); ++spins) {
+    if (Worker* const by = thief()) {
+      Branch* const part = by->branches_.steal(not_ended);
+      if (part != nullptr) run_stolen(*part, *by);
+      if (part != nullptr || take_block(*by, not_ended)) {
         spins = 0;
         sleep_at = {};
         park_time = shortest_park;
         continue;
       }
-      thief->branches_.request();
+      if (spins > spins_before_request) by->branches_.request();
     }
     if (spins % spins_per_clock == 0) {
       if (stealable_.can_share()) share();  // ready tasks wait here meanwhile
       const auto now = std::chrono::steady_clock::now();
       if (sleep_at == std::chrono::steady_clock::time_point{}) sleep_at = end_of_spin(now, engine_.options().spin);
       if (now >= sleep_at) {
-        sleeper_.sleep_unless([&] { return !branch.await(); }, park_time);
+        sleeper_.sleep_unless([&] { return !awaits(); }, park_time);
         park_time = std::min(2 * park_time, longest_park);
       }
     }
-    backoff(spins, spins_before_yield);
+    if (spins > spins_before_request) backoff(spins, spins_before_yield);
   }
 }
 

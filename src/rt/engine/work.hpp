@@ -47,6 +47,8 @@ inline constexpr int shorter = 1;
 inline constexpr std::int64_t least_spins_before_steal = 128 / shorter,
                               most_spins_before_steal_per_worker = 512 / shorter;
 inline constexpr int spins_before_idle = 16 / shorter;  // before it publishes that it is idle
+/// After a block of a loop the next may come soon: so long a worker asks for nothing else, and does not pause either.
+inline constexpr int spins_after_block = 64 / shorter;
 inline constexpr int spins_per_clock = 64 / shorter;    // between readings of the clock, of two spins each
 inline constexpr int spins_before_yield = 2048;         // then it yields the core to other threads
 inline constexpr int spins_before_yield_to_ranks = 32;  // if several ranks share cores: another rank may need the core
@@ -249,7 +251,7 @@ bool Worker::find_work(const Until& until) {
       publish_busy();
       return true;
     }
-    if (steal_branch()) return true;
+    if (steal_branch(spins >= spins_before_request_)) return true;
     if (spins >= spins_before_steal_) {
       Worker* const found = victim();
       if (found != nullptr && steal(*found)) return true;
@@ -277,7 +279,7 @@ bool Worker::find_work(const Until& until) {
     }
     if constexpr (ranks)
       if (spins == spins_before_yield_to_ranks) yield_after = spins_before_yield_with_ranks();
-    backoff(spins, yield_after);
+    if (spins >= spins_before_request_) backoff(spins, yield_after);
   }
 }
 

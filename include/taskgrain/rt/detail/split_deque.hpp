@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <memory>
 #include <new>
+#include <utility>
 
 #include "taskgrain/rt/detail/pause.hpp"
 
@@ -104,9 +105,15 @@ class alignas(apart) SplitDeque {
   void share(std::uint32_t more_answers) noexcept {
     answers_ = requested() ? more_answers : answers_ > 0 ? answers_ - 1 : 0;
     requested_.store(false, std::memory_order_relaxed);
+    shared_ = true;
     const std::uint32_t more = (head_ - split_ + 1) / 2;
     split_ += more;
     range_.fetch_add(more, std::memory_order_release);
+  }
+  /// Who has asked got something else.
+  void answer() noexcept {
+    answers_ = 0;
+    if (requested()) requested_.store(false, std::memory_order_relaxed);
   }
   /// The newest, which was stolen.
   Branch& newest() noexcept { return *branches_[head_ - 1]; }
@@ -117,7 +124,10 @@ class alignas(apart) SplitDeque {
                  std::memory_order_relaxed);
   }
   /// It has run a branch of another, and is about to say so. \pre tail = split
-  void end_era() noexcept { range_.fetch_add(std::uint64_t{1} << era_at, std::memory_order_release); }
+  void end_era() noexcept {
+    if (!std::exchange(shared_, false)) return;  // nobody has seen anything in this era that a later one could repeat
+    range_.fetch_add(std::uint64_t{1} << era_at, std::memory_order_release);
+  }
 
   // -- by thieves
 
@@ -174,6 +184,7 @@ class alignas(apart) SplitDeque {
   std::unique_ptr<Branch*[]> branches_;
   std::uint32_t head_ = 0, split_ = 0, room_ = 0;
   std::uint32_t answers_ = 0;                           // how often it shares without being asked
+  bool shared_ = false;                                 // something, in this era
   alignas(apart) std::atomic<std::uint64_t> range_{0};  // by the owner and thieves, as above
   std::atomic<bool> requested_{false};                  // true by thieves, false by the owner
 };

@@ -17,6 +17,7 @@
 #include "taskgrain/rt/detail/ready_queue.hpp"
 #include "taskgrain/rt/detail/sleep.hpp"
 #include "taskgrain/rt/detail/split_deque.hpp"
+#include "taskgrain/rt/detail/work_sharing.hpp"
 
 namespace taskgrain::rt::detail {
 
@@ -110,6 +111,19 @@ class alignas(apart) Worker {
   void drop(Branch& branch) noexcept { unfork_slowly(branch, true); }
   /// Whether other workers have asked for branches.
   bool wanted() const noexcept { return branches_.wanted(); }
+  /// Into how many blocks a loop should be divided ahead: one for each worker; 1 while no other has time for one, this
+  /// worker shares a loop already, or it has forked something (`await` says why).
+  std::uint32_t blocks_of_loop() noexcept {
+    return (loop_was_shared_ || wanted()) && !shares_loop_ && branches_.size() == 0 ? room_for_blocks() : 1;
+  }
+  /// Runs the blocks 0, …, blocks − 1 of a loop, those from 1 on by other workers if they come in time.
+  /// \pre 1 < blocks ≤ blocks_of_loop()
+  template <typename Loop>
+  void share_loop(WorkSharing::Run run, const Loop& loop, std::uint32_t blocks) noexcept {
+    shares_loop_ = true;
+    run_blocks(loops_.offer(run, loop, blocks), blocks);
+    shares_loop_ = false;
+  }
   /// The trace into which tasks are recorded; null without a trace.
   TraceLane* trace() const noexcept { return trace_; }
 
@@ -197,12 +211,29 @@ class alignas(apart) Worker {
   void share_branches() noexcept;
   bool unfork_slowly(Branch& branch, bool drops) noexcept;
   void run_stolen(Branch& branch, Worker& owner) noexcept;
-  /// Takes a branch of another worker and runs it. Asks those that have none.
-  bool steal_branch() noexcept;
+  /// Runs what was stolen from another worker, and ends an era of its own forks.
+  template <typename Call>
+  void run_as_thief(const char* traced_as, const Call& call) noexcept;
+  /// Takes a branch, or its block of a loop, of another worker and runs it.
+  /// \param asks  whether it asks those that have none
+  bool steal_branch(bool asks) noexcept;
   /// Whether any worker has stealable branches. Asks all.
   bool any_branches() noexcept;
   /// Runs parts of a branch that was stolen until it has ended.
   void await(Branch& branch) noexcept;
+  /// The same for whatever a thief runs.
+  /// \param thief  null while it is not known \param awaits  asks to be woken at its end; \returns whether that is
+  ///   still to come
+  template <typename Ended, typename Thief, typename Awaits>
+  void await(const Ended& ended, const Thief& thief, const Awaits& awaits, int spins_before_request) noexcept;
+  std::uint32_t room_for_blocks() noexcept;
+  void run_blocks(std::uint64_t round, std::uint32_t blocks) noexcept;
+  /// The number of this worker's block in a loop of another.
+  std::uint32_t block_of(const Worker& owner) const noexcept;
+  /// Claims and runs this worker's block of a loop of another.
+  /// \param may  asked after a look at the offer
+  template <typename May>
+  bool take_block(Worker& owner, const May& may) noexcept;
 
   static inline constinit thread_local Worker* current_ = nullptr;
 
@@ -226,6 +257,8 @@ class alignas(apart) Worker {
   TraceLane* trace_ = nullptr;
   std::vector<Worker*> victims_;  // nearest first
   std::size_t next_victim_ = 0, next_branches_ = 0;
+  bool shares_loop_ = false, loop_was_shared_ = false;  // now; the last time, by some other worker
+  int spins_before_request_ = 0;                        // of forks
 
   Inbox inbox_;
   // [k]: the mailbox at worker k. It is `closed_` until worker k has made one and has stored its address here.
@@ -236,6 +269,7 @@ class alignas(apart) Worker {
   alignas(apart) Sleeper sleeper_;  // written by this worker and by who wakes it
   InjectionQueue injected_;
   SplitDeque branches_;
+  WorkSharing loops_;
 };
 
 }  // namespace taskgrain::rt::detail

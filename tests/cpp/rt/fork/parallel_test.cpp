@@ -51,6 +51,32 @@ TEST(Parallel, LongAndShortBodiesAreSharedAmongAllWorkers) {
   EXPECT_TRUE(std::ranges::all_of(by, [](int worker) { return 0 <= worker && worker < 4; }));
 }
 
+TEST(Parallel, AStepOfLoopsSeesAllOfTheStepBefore) {
+  for (const int workers : {1, 2, 5}) {
+    Runtime runtime({.workers = workers});
+    const Race race(2000);
+    std::int64_t steps = 0;
+    std::vector<std::uint64_t> before(23), now(23), expected(23);
+    const auto next = [](const std::vector<std::uint64_t>& of, std::size_t k) {
+      return mixed(of[k] + 2 * of[(k + 1) % 23] + 3 * of[(k + 22) % 23] + k);
+    };
+    fork_join(runtime, [&] {
+      for (; race.has(steps); ++steps) {
+        parallel_for(runtime, std::views::iota(std::size_t{0}, now.size()), [&](std::size_t k) {
+          if (steps % 16 == 0) Dice(k).tarry(4000);
+          now[k] = next(before, k);
+        });
+        std::swap(before, now);
+      }
+    });
+    for (; steps > 0; --steps) {
+      std::vector<std::uint64_t> last = expected;
+      for (std::size_t k = 0; k < last.size(); ++k) expected[k] = next(last, k);
+    }
+    ASSERT_EQ(before, expected) << workers << " workers";
+  }
+}
+
 TEST(Parallel, AReductionKeepsTheOrder) {
   for (const int workers : {1, 3}) {
     Runtime runtime({.workers = workers});
@@ -132,6 +158,23 @@ TEST(Parallel, LoopsNest) {
   EXPECT_EQ(sum, 40 * 300);
 }
 
+TEST(Parallel, LoopsAndForksNest) {
+  Runtime runtime({.workers = 4});
+  std::function<std::int64_t(int)> tree = [&](int depth) -> std::int64_t {
+    if (depth == 0) return 1;
+    Fork one([&] { return tree(depth - 1); });
+    const auto others = parallel_reduce(runtime, std::views::iota(0, 3), std::int64_t{0}, std::plus<>(),
+                                        [&](int) { return tree(depth - 1); });
+    return others + one.join();
+  };
+  const Race race(50, 1);
+  for (std::int64_t round = 0; race.has(round); ++round) {
+    const auto leaves =
+        parallel_reduce(runtime, std::views::iota(0, 4), std::int64_t{0}, std::plus<>(), [&](int) { return tree(4); });
+    ASSERT_EQ(leaves, 4 * 256);
+  }
+}
+
 TEST(Parallel, WhatABodyThrowsEndsTheLoop) {
   Runtime runtime({.workers = 3});
   for (const Grain grain : grains) {
@@ -145,6 +188,11 @@ TEST(Parallel, WhatABodyThrowsEndsTheLoop) {
     };
     EXPECT_THAT(loop, ThrowsMessage<std::runtime_error>("body 4321"));
     EXPECT_EQ(parallel_reduce(runtime, std::views::iota(0, 100), 0, std::plus<>()), 4950) << "it goes on";
+    const auto all_throw = [&] {
+      parallel_for(
+          runtime, std::views::iota(0, 1000), [](int k) { throw std::runtime_error(std::to_string(k)); }, grain);
+    };
+    EXPECT_THAT(all_throw, ThrowsMessage<std::runtime_error>("0")) << "the first from the left";
   }
   std::atomic<int> visits{0};
   for (const bool fixed : {false, true})

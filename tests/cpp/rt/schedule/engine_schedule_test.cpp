@@ -5,7 +5,9 @@
 #include <array>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <random>
+#include <ranges>
 #include <string>
 #include <thread>
 #include <vector>
@@ -104,6 +106,20 @@ int leaves(int depth, bool backwards) {
   return own + (backwards ? two.join() + one.join() : one.join() + two.join());
 }
 
+/// Loops one after another, of which each element needs two of the loop before.
+void loops(Runtime& runtime, int size, int steps) {
+  std::vector<int> before(static_cast<std::size_t>(size), 1), now(before);
+  fork_join(runtime, [&] {
+    for (int step = 0; step < steps; ++step) {
+      parallel_for(runtime, std::views::iota(std::size_t{0}, now.size()),
+                   [&](std::size_t k) { now[k] = before[k] + before[now.size() - 1 - k]; });
+      before.swap(now);
+    }
+    const int sum = parallel_reduce(runtime, before, 0, std::plus<>());
+    check(sum == size << steps, "an element of a loop has not run, or twice, or too early");
+  });
+}
+
 /// What a thread outside does. \param mine  the chains that it has begun
 void act(Random& random, Runtime& runtime, Chains& chains, std::vector<int>& mine) {
   const auto check_mine = [&](const char* after) {  // of one flow, nothing is said of the other
@@ -112,7 +128,7 @@ void act(Random& random, Runtime& runtime, Chains& chains, std::vector<int>& min
   const auto begin = [&] {
     if (!chains.full()) mine.push_back(chains.begin());
   };
-  switch (below(random, 13)) {
+  switch (below(random, 14)) {
     case 0:
     case 1:
     case 2:
@@ -148,6 +164,8 @@ void act(Random& random, Runtime& runtime, Chains& chains, std::vector<int>& min
       return check(fork_join(runtime, [&] { return leaves(depth, backwards); }) == expected[depth],
                    "a fork has not run, or twice");
     }
+    case 12:
+      return loops(runtime, 2 + below(random, 6), 1 + below(random, 4));
     default:
       runtime.wait();
       return check_mine("the wait for everything");
