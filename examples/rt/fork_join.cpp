@@ -1,14 +1,32 @@
-/// Recursion and loops in parallel: how many ways there are to place n queens, and the length of a vector.
+/// Recursion, loops and futures: how many ways there are to place n queens, the length of a vector, and an integral.
 
 #include <cmath>
 #include <cstdio>
 #include <functional>
 #include <ranges>
+#include <utility>
 #include <vector>
 
 #include "taskgrain/rt.hpp"
 
 namespace rt = taskgrain::rt;
+
+/// Parts of an integral are futures, and so is their sum, which follows them.
+rt::SharedFuture<double> pi(rt::Runtime& runtime) {
+  constexpr int steps = 100'000, parts = 8;
+  std::vector<rt::SharedFuture<double>> sums;
+  for (int part = 0; part < parts; ++part)
+    sums.push_back(rt::async(runtime, [part] {
+      double sum = 0;
+      for (double k = part + 0.5 / steps; k < part + 1; k += 1.0 / steps) sum += 4 / (1 + k / parts * (k / parts));
+      return sum / steps / parts;
+    }));
+  return rt::when_all(std::move(sums)).then([](const std::vector<rt::SharedFuture<double>>& all) {
+    double sum = 0;
+    for (const auto& one : all) sum += one.get();
+    return sum;
+  });
+}
 
 /// Free columns and diagonals of the next row, a bit for each column.
 struct Board {
@@ -42,5 +60,8 @@ int main() {
   const double squares = rt::parallel_reduce(runtime, x, 0.0, std::plus<>(), [](double one) { return one * one; },
                                              {.least = 1000, .fixed = true});
   std::printf("the vector is %.1f long\n", std::sqrt(squares));
+
+  const rt::SharedFuture<double> area = pi(runtime).then([](double value) { return value * 4; });
+  std::printf("a circle of radius 2 has the area %.4f\n", area.get());
   return found == 92 ? 0 : 1;
 }

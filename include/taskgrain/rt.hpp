@@ -12,6 +12,7 @@
 #include "taskgrain/rt/error.hpp"
 #include "taskgrain/rt/event.hpp"
 #include "taskgrain/rt/fork_join.hpp"
+#include "taskgrain/rt/future.hpp"
 #include "taskgrain/rt/global_array.hpp"
 #include "taskgrain/rt/global_forks.hpp"
 #include "taskgrain/rt/issue.hpp"

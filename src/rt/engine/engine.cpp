@@ -81,7 +81,8 @@ Engine::Engine(RuntimeOptions options)
     workers_.push_back(std::make_unique<Worker>(*this, static_cast<int>(k), static_cast<int>(number)));
     if (trace_) workers_[k]->trace_ = &trace_->lane(k);
   }
-  for (const auto* handler : {&overflow_batches_, &mailbox_requests_}) handlers_.numbered.add(**handler);
+  for (const auto* handler : {&overflow_batches_, &mailbox_requests_, &future_tasks_})
+    handlers_.numbered.add(**handler);
   const auto others = by_distance(options_.cores);
   for (std::size_t k = 0; k < number; ++k)
     for (const int other : others[k]) workers_[k]->victims_.push_back(workers_[static_cast<std::size_t>(other)].get());

@@ -36,6 +36,7 @@ class Runtime;
 namespace taskgrain::rt::detail {
 
 class Trace;
+std::unique_ptr<Handler> make_future_tasks();
 
 class Engine {
  public:
@@ -60,6 +61,8 @@ class Engine {
   const MadeIn& made_in() const noexcept { return made_in_; }
   WaitingThreads& waiting() noexcept { return waiting_; }
   Failures& failures() noexcept { return failures_; }
+  /// The number of the handler of futures.
+  std::uint32_t future_tasks() const noexcept { return future_tasks_->number(); }
 
   // -- for handlers
 
@@ -141,7 +144,8 @@ class Engine {
   KeptHandlers handlers_;
   std::unique_ptr<Trace> trace_;
   const std::unique_ptr<Handler> overflow_batches_ = Worker::make_overflow_batches(),
-                                 mailbox_requests_ = Worker::make_mailbox_requests();
+                                 mailbox_requests_ = Worker::make_mailbox_requests(),
+                                 future_tasks_ = make_future_tasks();
   Completion completion_;           // asked by worker 0
   ProgressEngine* const progress_;  // null if this process is alone
 

@@ -1,0 +1,174 @@
+/// Futures: each call runs once, after those that it follows, and what is thrown reaches all that follow.
+
+#include "taskgrain/rt/future.hpp"
+
+#include <gmock/gmock.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "rt/stress.hpp"
+
+namespace taskgrain::rt {
+namespace {
+
+using testing::HasSubstr;
+using testing::ThrowsMessage;
+
+/// Layers of calls, each of which adds up some of the layer before, and throws now and then.
+struct Layers {
+  std::uint64_t seed;
+  std::size_t width, depth;
+
+  std::vector<std::size_t> before(std::size_t layer, std::size_t k) const {
+    Dice dice(seed + 1000 * layer + k);
+    std::vector<std::size_t> found(1 + dice.below(3));
+    for (std::size_t& one : found) one = dice.below(width);  // some twice
+    return found;
+  }
+  bool throws(std::size_t layer, std::size_t k) const { return mixed(seed + 77 * layer + k) % 60 == 0; }
+  std::uint64_t first(std::size_t k) const { return mixed(seed ^ k); }
+
+  /// What each of the last layer comes to: its value, or why it has none.
+  std::vector<std::string> expected() const {
+    std::vector<std::uint64_t> values(width);
+    std::vector<std::string> why(width);
+    for (std::size_t k = 0; k < width; ++k) values[k] = first(k);
+    for (std::size_t layer = 1; layer < depth; ++layer) {
+      std::vector<std::uint64_t> next(width, layer);
+      std::vector<std::string> next_why(width);
+      for (std::size_t k = 0; k < width; ++k) {
+        for (const std::size_t of : before(layer, k)) {
+          next[k] = mixed(next[k] + values[of]);
+          if (next_why[k].empty()) next_why[k] = why[of];
+        }
+        if (next_why[k].empty() && throws(layer, k)) next_why[k] = name(layer, k);
+      }
+      values = next;
+      why = next_why;
+    }
+    for (std::size_t k = 0; k < width; ++k)
+      if (why[k].empty()) why[k] = std::to_string(values[k]);
+    return why;
+  }
+  static std::string name(std::size_t layer, std::size_t k) {
+    return "call " + std::to_string(layer) + ", " + std::to_string(k);
+  }
+
+  std::vector<SharedFuture<std::uint64_t>> futures(Runtime& runtime, std::atomic<int>& calls) const {
+    std::vector<SharedFuture<std::uint64_t>> values;
+    for (std::size_t k = 0; k < width; ++k)
+      values.push_back(async(runtime, [this, k] {
+        Dice(k).tarry(3000);
+        return first(k);
+      }));
+    for (std::size_t layer = 1; layer < depth; ++layer) {
+      std::vector<SharedFuture<std::uint64_t>> next;
+      for (std::size_t k = 0; k < width; ++k) {
+        std::vector<SharedFuture<std::uint64_t>> of;
+        for (const std::size_t one : before(layer, k)) of.push_back(values[one]);
+        next.push_back(when_all(of).then([this, &calls, of, layer, k] {
+          ++calls;
+          if (throws(layer, k)) throw std::runtime_error(name(layer, k));
+          std::uint64_t sum = layer;
+          for (const auto& one : of) sum = mixed(sum + one.get());
+          return sum;
+        }));
+      }
+      values = next;
+    }
+    return values;
+  }
+};
+
+TEST(SharedFuture, AnyLayersComeToWhatTheyDoOneAfterAnother) {
+  for (const int workers : {1, 2, 4}) {
+    Runtime runtime({.workers = workers});
+    const Race race(100, 1);
+    for (std::int64_t round = 0; race.has(round); ++round) {
+      const Layers layers{static_cast<std::uint64_t>(round), 1 + static_cast<std::size_t>(round % 9), 12};
+      std::atomic<int> calls{0};
+      // Half of them are made by a task, while others run.
+      const auto futures = round % 2 == 0 ? layers.futures(runtime, calls)
+                                          : fork_join(runtime, [&] { return layers.futures(runtime, calls); });
+      std::vector<std::string> found;
+      for (const auto& one : futures) {
+        try {
+          found.push_back(std::to_string(one.get()));
+        } catch (const std::runtime_error& error) {
+          found.emplace_back(error.what());
+        }
+      }
+      ASSERT_EQ(found, layers.expected()) << round;
+      runtime.wait();
+      ASSERT_LE(calls.load(), static_cast<int>(layers.width * (layers.depth - 1)));
+    }
+  }
+}
+
+TEST(SharedFuture, SeveralReadOneAndFollowIt) {
+  Runtime runtime({.workers = 3});
+  const auto text = async(runtime, [] { return std::make_unique<std::string>("one"); });
+  const auto length = text.then([](const std::unique_ptr<std::string>& of) { return of->size(); });
+  std::vector<std::thread> threads;
+  std::atomic<std::size_t> sum{0};
+  for (int k = 0; k < 4; ++k)
+    threads.emplace_back([&] {
+      sum += length.get() + text.get()->size();
+      sum += length.then([](std::size_t of) { return of; }).get();  // by then it is there
+    });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(sum.load(), 4U * 9);
+  EXPECT_EQ(*text.get(), "one");
+}
+
+TEST(SharedFuture, MayHaveNoValue) {
+  Runtime runtime({.workers = 2});
+  std::atomic<int> calls{0};
+  const SharedFuture<void> one = async(runtime, [&] { ++calls; });
+  const SharedFuture<void> two = one.then([&] { ++calls; });
+  when_all(std::vector{one, two, one}).then([&] { ++calls; }).get();
+  EXPECT_EQ(calls.load(), 3);
+}
+
+TEST(SharedFuture, ALongChainEndsAndGoes) {
+  Runtime runtime({.workers = 2});
+  SharedFuture<std::int64_t> last = async(runtime, [] { return std::int64_t{0}; });
+  const std::int64_t number = rounds(20000);
+  for (std::int64_t k = 0; k < number; ++k) last = last.then([](std::int64_t value) { return value + 1; });
+  EXPECT_EQ(last.get(), number);
+}
+
+TEST(SharedFuture, OutlivesItsRuntime) {
+  std::optional<SharedFuture<int>> kept;
+  {
+    Runtime runtime({.workers = 2});
+    kept.emplace(async(runtime, [] { return 1; }).then([](int value) { return value + 1; }));
+  }
+  EXPECT_EQ(kept->get(), 2);
+}
+
+TEST(SharedFuture, MisuseIsAnError) {
+  Runtime runtime({.workers = 2});
+  EXPECT_THAT([] { static_cast<void>(when_all(std::vector<SharedFuture<int>>())); },
+              ThrowsMessage<UsageError>(HasSubstr("no future")));
+  std::atomic<bool> goes_on{false};
+  const auto late = async(runtime, [&] {
+    while (!goes_on) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  });
+  const auto waits = async(runtime, [&] {
+    EXPECT_THAT([&] { late.get(); }, ThrowsMessage<UsageError>(HasSubstr("cannot wait for a future")));
+    goes_on = true;
+  });
+  waits.get();
+  late.get();
+}
+
+}  // namespace
+}  // namespace taskgrain::rt
