@@ -60,26 +60,29 @@ class TaskgrainForkRanks final : public ProcessSystem {
       std::int64_t point;
     };
     std::vector<Task> tasks;
-    for (std::int64_t step = 0, steps = run.most_steps(); step < steps; ++step) {
-      tasks.clear();
-      for (std::size_t g = 0; g < outputs_.size(); ++g)
-        for (auto [point, last] = outputs_[g].tasks(step, rank()); point <= last; ++point) tasks.push_back({g, point});
-      rt::parallel_for(memory_, tasks, [&](Task task) {
-        const Outputs& outputs = outputs_[task.graph];
-        thread_local std::vector<rt::Checkout<const std::byte>> held;
-        thread_local std::vector<const std::byte*> inputs;
-        inputs.clear();
-        for (const auto [first, last] : outputs.graph.deps(step, task.point)) {
-          held.push_back(outputs.of(step - 1).read(outputs.at(first), outputs.at(last + 1 - first)));
-          for (std::int64_t point = first; point <= last; ++point)
-            inputs.push_back(held.back().data() + outputs.at(point - first));
-        }
-        const auto output = outputs.of(step).write(outputs.at(task.point), outputs.stride);
-        run.execute_point(*contexts_[static_cast<std::size_t>(rt::this_worker())], task.graph, step, task.point,
-                          output.data(), inputs);
-        held.clear();
-      });
-    }
+    rt::fork_join(runtime_, [&] {
+      for (std::int64_t step = 0, steps = run.most_steps(); step < steps; ++step) {
+        tasks.clear();
+        for (std::size_t g = 0; g < outputs_.size(); ++g)
+          for (auto [point, last] = outputs_[g].tasks(step, rank()); point <= last; ++point)
+            tasks.push_back({g, point});
+        rt::parallel_for(memory_, tasks, [&](Task task) {
+          const Outputs& outputs = outputs_[task.graph];
+          thread_local std::vector<rt::Checkout<const std::byte>> held;
+          thread_local std::vector<const std::byte*> inputs;
+          held.clear(), inputs.clear();
+          for (const auto [first, last] : outputs.graph.deps(step, task.point)) {
+            held.push_back(outputs.of(step - 1).read(outputs.at(first), outputs.at(last + 1 - first)));
+            for (std::int64_t point = first; point <= last; ++point)
+              inputs.push_back(held.back().data() + outputs.at(point - first));
+          }
+          const auto output = outputs.of(step).write(outputs.at(task.point), outputs.stride);
+          run.execute_point(*contexts_[static_cast<std::size_t>(rt::this_worker())], task.graph, step, task.point,
+                            output.data(), inputs);
+          held.clear();
+        });
+      }
+    });
   }
 
  private:

@@ -39,6 +39,19 @@ void check_stack(std::uintptr_t address);
 
 struct Nothing {};
 
+/// Whether this thread runs in `fork_join` what no other thread could, as the program outside does.
+inline constinit thread_local bool in_program = false;
+class InProgram {
+ public:
+  explicit InProgram(bool is) noexcept : before_(std::exchange(in_program, is)) {}
+  ~InProgram() { in_program = before_; }
+  InProgram(const InProgram&) = delete;
+  InProgram& operator=(const InProgram&) = delete;
+
+ private:
+  const bool before_;
+};
+
 }  // namespace detail
 
 /// A call that another worker may take while this one goes on. If none has taken it, it runs in `join`, as a plain
@@ -123,6 +136,7 @@ auto fork_join(Runtime& runtime, Call&& call) {
   std::variant<std::monostate, std::conditional_t<std::is_void_v<Result>, detail::Nothing, Result>, std::exception_ptr>
       result;
   engine.waiting().on_worker(0, [&](int) {
+    const detail::InProgram here(true);
     try {
       if constexpr (std::is_void_v<Result>)
         std::invoke(call);

@@ -49,7 +49,7 @@ class GlobalMemory {
   int ranks() const noexcept { return core_->ranks(); }
   Runtime& runtime() const noexcept { return *runtime_; }
 
-  /// By all ranks, in the program and not in a task: waits until all have called it. What any of them wrote before it,
+  /// By all ranks, in the program, or in what it calls by `fork_join`, and not in a task, a fork or a loop: waits until all have called it. What any of them wrote before it,
   /// all read after it. Nothing may be checked out.
   /// \throws RankFailed; UsageError  in a task; another rank makes another call that waits for all; with
   ///   GlobalMemoryOptions::check on all ranks, a race, with both uses

@@ -64,6 +64,7 @@ bool Worker::unfork_slowly(Branch& branch, bool drops) noexcept {
 
 template <typename Call>
 void Worker::run_as_thief(const char* traced_as, const Call& call) noexcept {
+  const InProgram elsewhere(false);
   if (trace_ == nullptr) {
     call();
   } else {

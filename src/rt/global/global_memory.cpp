@@ -10,7 +10,8 @@
 #include <string>
 #include <utility>
 
-#include "taskgrain/rt/detail/worker.hpp"
+#include "engine/work.hpp"
+#include "taskgrain/rt/fork_join.hpp"
 
 namespace taskgrain::rt::detail {
 
@@ -180,8 +181,10 @@ void GlobalMemoryOfRanks::free_ended() noexcept {
 // -- fences
 
 void GlobalMemoryOfRanks::fence() {
-  if (Worker::current() != nullptr) throw UsageError("a task cannot wait for all ranks: call fence in the program");
-  if (comm_ != nullptr) comm_->progress();  // throws if a rank has failed, which must not come to the fence
+  if (Worker::current() != nullptr && !(in_program && global_strand == 0))
+    throw UsageError("a task cannot wait for all ranks: call fence in the program");
+  const CurrentWorkerScope outside(nullptr);  // as the program outside of fork_join waits
+  if (comm_ != nullptr) comm_->progress();    // throws if a rank has failed, which must not come to the fence
   release();
   options_.check ? races_.look(comm_) : wait_for_all();
   acquire();
