@@ -23,7 +23,7 @@ files = ["{dir}/system.toml"]
 python = ["json"]
 install = "apt-get install it"
 [launch]
-command = ["mpirun", "-n", "{cores}", "{python}", "{dir}/driver", '{"a": {0}}']
+command = ["sh", "-n", "{cores}", "{python}", "{dir}/driver", '{"a": {0}}']
 env = { OMP_NUM_THREADS = "{cores}", OMP_PLACES = "{places}", NODES = "{nodes}" }
 [setup]
 group = "ray"

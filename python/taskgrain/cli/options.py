@@ -338,8 +338,7 @@ def found_systems(folders: Sequence[Path] | None, launcher: str | None) -> dict[
 
 
 def equipped(systems: Sequence[System], env: Sequence[str] | None, quiet: bool = False) -> list[System]:
-    """The systems with the variables of `--env`. Says which of the shell's variables they do not get, and who
-    ignores a launcher.
+    """The systems with the variables of `--env`. Says which of the shell's variables they do not get.
 
     Raises `InputError` for a bad form, and `UsageError` for what a study's `env` sets.
     """
@@ -350,10 +349,6 @@ def equipped(systems: Sequence[System], env: Sequence[str] | None, quiet: bool =
     if lacking and not quiet:
         text = notice("variables_withheld", names=by_family(lacking)).text
         note(f"note: {text}")
-    for one in systems:
-        if one.ignores_launcher:
-            said = f"the command of {one.name} begins with {one.command[0]}, which stays"
-            note(f"warning: launcher {one.launcher}: {said}")
     return [one.with_variables(given) for one in systems]
 
 

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from taskgrain.drive.environment import FAMILIES
-from taskgrain.drive.launch import mpirun
 from taskgrain.drive.launch.launch import Launch
 from taskgrain.drive.launch.launcher import Launcher, Node, Ranks
 from taskgrain.drive.launch.local import fill, names_in
@@ -133,11 +132,6 @@ class System:
         return LAUNCHERS[self.launcher or self.mpi] if self.ranks or self.workers else None
 
     @property
-    def ignores_launcher(self) -> bool:
-        """True if its command starts ranks in the old way, whatever launcher the user chose."""
-        return bool(self.launcher) and mpirun.begins(self.command)
-
-    @property
     def source(self) -> object:
         """The source of its driver, which other systems may have, too; or its name, if none is known."""
         return (self.folder / self.sources[0]).resolve() if self.sources else self.name
@@ -195,7 +189,8 @@ class System:
         several nodes, of which each has its own; or that simulates so many `nodes`."""
         used = self.cores_of(cores)
         command = tuple(fill(word, self.folder, used, nodes) for word in self.command)
-        ranks, variables = mpirun.ranks(command), mpirun.environment(command)
+        ranks: int | None = None
+        variables: Mapping[str, str] = {}
         launcher = self.started_by
         if launcher:
             each, its = (len(used), 1) if self.ranks == "core" else (1, len(used))

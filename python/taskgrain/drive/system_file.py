@@ -10,7 +10,6 @@ from pathlib import Path
 
 from taskgrain import _core
 from taskgrain.drive.environment import FAMILIES
-from taskgrain.drive.launch import mpirun
 from taskgrain.drive.launch.local import PLACEHOLDERS, names_in
 from taskgrain.drive.launch.registry import MPIS
 from taskgrain.drive.system import System
@@ -20,6 +19,7 @@ from taskgrain.words.errors import InputError
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]*")
 _VARIANT = re.compile(r"[A-Za-z0-9][A-Za-z0-9_+-]*")
+_RANKS = ("core", "node")
 DEFAULT_GROUP = "default"
 
 
@@ -52,7 +52,7 @@ def _system(document: toml.Document, folder: Path, own: bool) -> System:
     _, _, _ = setup.texts("pypi"), setup.texts("pypi_alone"), setup.text("program")
     for package, sign in debian.items().items():
         numbers.text(sign, debian.field(package))
-    ranks = _ranks(launch, command)
+    ranks = launch.text("ranks", _RANKS)
     install = probe.text("install") or (make_setup(group) if own else "")
     system = System(
         name=name,
@@ -116,15 +116,6 @@ def _command(table: _Table, key: str) -> tuple[str, ...]:
     return words
 
 
-def _ranks(table: _Table, command: Sequence[str], inherited: str = "") -> str:
-    """Reads `ranks`. Raises `InputError` where the command starts ranks itself, which is the old way."""
-    ranks = table.text("ranks", ("core", "node")) or inherited
-    if ranks and mpirun.begins(command):
-        allowed = "the driver's own command, as `ranks` has a launcher start it"
-        raise InputError(table.field("command", 0), command[0], allowed)
-    return ranks
-
-
 def _mpi(table: _Table, ranks: str) -> str:
     mpi = table.text("mpi", MPIS)
     if mpi and not ranks:
@@ -155,7 +146,7 @@ def _variant(system: System, variants: _Table, name: str) -> System:
         raise InputError(variants.key(name), name, "letters, digits and _ + -")
     table = variants.table(name)
     command = _command(table, "command") or system.command
-    ranks = _ranks(table, command, system.ranks)
+    ranks = table.text("ranks", _RANKS) or system.ranks
     install = table.text("install")
     variant = replace(
         system,

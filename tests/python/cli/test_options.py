@@ -4,23 +4,19 @@ from __future__ import annotations
 
 import inspect
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from command_line import Command
-from system_folder import make
 
 from taskgrain.cli.options import (
     GraphOptions,
     Measuring,
-    equipped,
     graph_options,
     help_of,
     measuring_options,
     split_names,
 )
-from taskgrain.drive.system_file import read
 from taskgrain.machine.topology import choose_cores
 from taskgrain.study.fields import GIVEN
 from taskgrain.study.settings import SETTINGS
@@ -153,12 +149,3 @@ def test_a_bad_dag_is_no_fault_of_a_system(
     found = taskgrain(verb, "--dag", file, "--systems", systems, "--system", "fast")
     assert (found.code, found.out) == (2, "")
     assert re.match(rf"taskgrain: (--)?dag: '{file}, line 1", found.err)
-
-
-def test_a_command_that_starts_ranks_itself_says_that_it_ignores_the_launcher(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    made = read(make(tmp_path / "old", '[launch]\ncommand = ["mpirun", "true"]\n'))
-    (one,) = equipped([replace(made, launcher="mpich")], [], quiet=True)
-    said = "launcher mpich: the command of old begins with mpirun, which stays"
-    assert one.launch((0,)) == made.launch((0,)) and said in capsys.readouterr().err

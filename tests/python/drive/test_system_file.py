@@ -8,11 +8,8 @@ from pathlib import Path
 import pytest
 from system_folder import FULL, LEAST, make
 
-from taskgrain.drive.launch import mpirun
 from taskgrain.drive.system_file import read
 from taskgrain.words.errors import InputError, UsageError
-
-OLD_WAY = '[launch]\ncommand = ["mpirun", "-n", "{nodes}", "{dir}/driver"]\n'
 
 
 def test_a_full_file(tmp_path: Path) -> None:
@@ -24,10 +21,9 @@ def test_a_full_file(tmp_path: Path) -> None:
     assert system.patience == 1
     launch = system.launch([4, 5, 6, 7])
     assert launch.cores == (4, 5)
-    words = ("mpirun", "-n", "2", sys.executable, f"{folder}/driver", '{"a": {0}}')
+    words = ("sh", "-n", "2", sys.executable, f"{folder}/driver", '{"a": {0}}')
     assert launch.command == words
-    own = {"OMP_NUM_THREADS": "2", "OMP_PLACES": "{4},{5}", "NODES": "1"}
-    assert launch.env == {**mpirun.environment(launch.command), **own}
+    assert launch.env == {"OMP_NUM_THREADS": "2", "OMP_PLACES": "{4},{5}", "NODES": "1"}
     assert not launch.other_cores
 
 
@@ -80,11 +76,6 @@ def test_the_least_file(tmp_path: Path) -> None:
         (LEAST + "mpi = 'lam'\n", "3:7: launch.mpi: lam is not allowed; allowed: openmpi, mpich"),
         (LEAST + "mpi = 'mpich'\n", "3:7: launch.mpi: mpich is not allowed; allowed: with `ranks`"),
         (LEAST + "[variants.a]\nmpi = 'mpich'\n", "4:7: variants.a.mpi: mpich is not allowed; allowed: with"),
-        (
-            OLD_WAY + "ranks = 'core'\n",
-            "2:12: launch.command[0]: mpirun is not allowed; allowed: the driver's",
-        ),
-        (OLD_WAY + "[variants.a]\nranks = 'node'\n", "3:11: variants.a.command[0]: mpirun is not allowed"),
         (LEAST + "[variants]\na = 1\n", "4:5: variants.a: 1"),
         (LEAST + "[variants.'a.b']\n", "3:11: variants.key: a.b is not allowed; allowed: letters, digits"),
         (LEAST + "[variants.a]\ncommand = 'x'\n", "4:11: variants.a.command: x"),

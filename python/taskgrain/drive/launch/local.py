@@ -10,8 +10,7 @@ from pathlib import Path
 # Only words are placeholders, so that a command may hold JSON and other braces.
 _PLACEHOLDER = re.compile(r"\{([a-z]+)\}")
 PLACEHOLDERS = ("dir", "cores", "nodes", "places", "python")
-"""`nodes` is for what simulates several, and for commands that begin with `mpirun`, the old way to ask for
-ranks."""
+"""`nodes` is for what simulates several."""
 
 
 def names_in(word: str) -> list[str]:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from system_folder import LEAST, make
 
-from taskgrain.drive.launch import mpirun, openmpi
+from taskgrain.drive.launch import openmpi
 from taskgrain.drive.launch.launcher import Launcher, Node, Ranks
 from taskgrain.drive.launch.registry import LAUNCHERS, MPIS, present
 from taskgrain.drive.system_file import read
@@ -163,22 +163,6 @@ def test_a_launcher_that_is_missing_is_missing_to_the_system(
     monkeypatch.setenv("PATH", programs(tmp_path, "mpirun"))
     assert system.probe().available
     assert system.variants[0].probe().missing == ("program mpiexec.mpich or mpiexec.hydra",)
-
-
-@pytest.mark.parametrize(
-    ("command", "ranks"),
-    [
-        (("mpirun", "-n", "2", "x"), 2),
-        (("/opt/mpiexec.mpich", "-np", "3"), 3),
-        (("mpirun", "x"), None),
-        (("mpirun", "-n"), None),
-        (("mpirun", "-n", "x"), None),
-        (("driver", "-n", "7"), None),
-    ],
-)
-def test_the_old_way_says_how_many_ranks_it_starts(command: tuple[str, ...], ranks: int | None) -> None:
-    assert mpirun.ranks(command) == ranks
-    assert bool(mpirun.environment(command)) == (command[0] != "driver")
 
 
 FILES = sorted(REPOSITORY.glob("*/*/system.toml"))
