@@ -28,12 +28,16 @@ def metg(system: str, value: float | None, time: float, pattern: str = "stencil_
     if value is not None:
         ends: Line = {"granularity": value, "granularity_low": low, "granularity_high": high}
         curve = [{"iterations": 100, "efficiency": 0.5, "repeats": 9} | ends]
-    return {
+    line: Line = {
         "schema": 1, "kind": "metg", "time": time, "cell": f"{system}/{pattern}/width=4", "ending": "precise",
         "threshold": 0.5, "metg": value, "low": low, "high": high, "overhead": value and value / 2,
         "overhead_low": low and low / 2, "overhead_high": high and high / 2, "floor": value and value / 3,
         "floor_low": low and low / 3, "floor_high": high and high / 3, "rounds": 20, "curve": curve,
     } | changes  # fmt: skip
+    if rate := line.get("peak_rate"):
+        names = {"work": "metg", "work_low": "low", "work_high": "high"}
+        line = {name: line[one] and line[one] * 0.5 * rate for name, one in names.items()} | line
+    return line
 
 
 def failure(system: str, time: float, pattern: str = "stencil_1d") -> Line:

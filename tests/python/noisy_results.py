@@ -28,7 +28,6 @@ EXTREME = {3: 1e-12, 17: 1.0}
 """METG of two cells in seconds; all others lie around a microsecond."""
 ENDINGS = {5: "never_reached", 11: "always_reached", 14: "failed", 23: "several_crossings", 28: ""}
 """Of these cells, by number; the others ran out of time. The last one is unfinished."""
-WARNING = "the machine was busy: {} % of the cores' time went to other processes while this cell was measured"
 
 
 def folder(path: Path) -> Path:
@@ -39,7 +38,8 @@ def folder(path: Path) -> Path:
         cell = results_folder.cell_name(system, pattern)
         ending = ENDINGS.get(number, "budget")
         metg = EXTREME.get(number, 1e-6 * math.exp(noise.gauss(0, 1)))
-        ended = results_folder.metg_line(cell, metg, ending or "budget", [WARNING.format(number)])
+        busy = {"code": "machine_busy", "share": number / 100}
+        ended = results_folder.metg_line(cell, metg, ending or "budget", [busy])
         low, high = BOUNDS[number % len(BOUNDS)](metg)
         if ended["metg"]:
             ended |= {"low": low, "high": high}

@@ -94,7 +94,7 @@ def run_lines(ended: Line, rounds: int, repeats: int = 2) -> list[Line]:
     ]
 
 
-def metg_line(cell: str, metg: float, ending: str = "precise", warnings: Sequence[str] = ()) -> Line:
+def metg_line(cell: str, metg: float, ending: str = "precise", warnings: Sequence[Line] = ()) -> Line:
     """An ideal runtime with a fixed overhead a task: efficiency is 1 - overhead / granularity."""
     noise = random.Random(zlib.crc32(cell.encode()))
     overhead, spread = metg / 2, 0.02 if ending == "precise" else 0.15
@@ -168,7 +168,7 @@ def big(
             lines += [cell_line(system, pattern), *run_lines(ended, rounds, repeats)]
             match (i * len(patterns) + j) % 23:
                 case 5:
-                    busy = "the machine was busy: 12 % of the cores' time"
+                    busy = {"code": "machine_busy", "share": 0.12}
                     lines.append(metg_line(cell, metg, "budget", [busy]))
                 case 11:
                     lines.append(metg_line(cell, metg, "never_reached"))
@@ -209,7 +209,7 @@ def hostile(folder: Path) -> Path:
         cell_line("mpi", "stencil_1d"),
         run_line(cell),
         failure_line(cell),
-        metg_line(cell, 1e-6, warnings=["careful"]),
+        metg_line(cell, 1e-6, warnings=[{"code": "careful"}]),
         cell_line("ray", "fft"),
         metg_line("ray/fft/width=16", 1e-3, "failed"),
         failure_line("ray/fft/width=16"),

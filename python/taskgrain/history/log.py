@@ -33,7 +33,6 @@ _NEAR = (0.5, 1.5)
 """Points of a curve are kept whose efficiency is between these times the threshold."""
 _END_OF_TIME = 253402300800.0
 """The year 10000, which `datetime` does not know."""
-_OF_THE_MACHINE = ("cpu", "kernel", "memory")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,8 +44,6 @@ class Log(Line):
     """Unix time, which says where in the history it stands."""
     label: str
     """Commit, or what else the user called it."""
-    machine: Mapping[str, Any]
-    """The part of `machine.json` that tells machines apart."""
     study: Mapping[str, Any]
     """The settings of `study.toml` that change what is measured, and are not in the lines."""
     lines: tuple[Line, ...]
@@ -54,7 +51,7 @@ class Log(Line):
     @cached_property
     def measurements(self) -> tuple[Measurement, ...]:
         """Its cells, folded as those of a folder are."""
-        return measurements.of_lines(self.lines, self.machine, self.study)
+        return measurements.of_lines(self.lines, self.study)
 
     @cached_property
     def names(self) -> frozenset[str]:
@@ -64,13 +61,13 @@ class Log(Line):
     def to_json(self) -> dict[str, Any]:
         head = {"schema": self.schema, "kind": self.kind, "time": self.time, "label": self.label}
         lines = [line.to_json() for line in self.lines]
-        return head | {"machine": self.machine, "study": self.study, "lines": lines}
+        return head | {"study": self.study, "lines": lines}
 
 
 def from_json(table: Mapping[str, Any], odd: parse.Odd) -> Line:
     """The log that an object of JSON stands for."""
     label, time = values.text(table.get("label")), values.number(table.get("time"))
-    lines, machine, study = (finite(table.get(name)) for name in ("lines", "machine", "study"))
+    lines, study = finite(table.get("lines")), finite(table.get("study"))
     schema = values.integer(table.get("schema"))
     schema = SCHEMA if schema is None else schema
     if table.get("kind") != Log.kind or label is None or time is None or not 0.0 <= time < _END_OF_TIME:
@@ -79,7 +76,6 @@ def from_json(table: Mapping[str, Any], odd: parse.Odd) -> Line:
         schema=schema,
         time=time,
         label="".join(one if one.isprintable() else "\ufffd" for one in label),  # it goes to a terminal
-        machine=machine if isinstance(machine, dict) else {},
         study=study if isinstance(study, dict) else {},
         lines=tuple(
             parse.from_json(one, odd)
@@ -122,7 +118,6 @@ def measured(folder: Path, label: str | None = None, time: float | None = None) 
     log = Log(
         time=at,
         label=label or datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M"),
-        machine={name: place.machine[name] for name in _OF_THE_MACHINE if name in place.machine},
         study=measurements.of_a_study(place.study.table),
         lines=tuple(_kept(contents.lines, {one.cell.name: one for one in known})),
     )

@@ -67,8 +67,9 @@ class CellState:
         self._seconds: dict[tuple[int, int], float] = {}
         self._step_work = 0.0
         """Work of a step of one iteration a task."""
-        self._early: dict[object, RunLine] = {}
-        """Runs that the experiment did not ask for, at least not yet, by the key of a request."""
+        self._early: dict[object, tuple[RunLine, int]] = {}
+        """Runs that the experiment did not ask for, at least not yet, by the key of a request, each with how
+        often the reference was measured before it."""
 
     @property
     def _again(self) -> bool:
@@ -136,18 +137,18 @@ class CellState:
 
         A stored line that is not asked for is kept: where one before it was lost, its turn may come.
         """
-        self._early[line.phase, line.round, line.iterations, line.steps] = line
+        self._early[line.phase, line.round, line.iterations, line.steps] = line, len(reference)
         while reference.size:
             due = [one for one in self.experiment.next_round() if one.key in self._early]
             for request in due:
-                self._tell(request, self._early.pop(request.key), reference)
+                line, known = self._early.pop(request.key)
+                self._tell(request, line, reference[:known])
             if not due:
                 break
 
     def _tell(self, request: Request, line: RunLine, reference: NDArray[np.float64]) -> None:
         seconds = [one for one in line.seconds if one is not None]
         assert line.work is not None and line.tasks and line.cores
-        # Whether a probe found the cores slower, as older lines say, does not matter: the reference was too.
         found = taken(line, request.round)
         self.runs += 1
         self.reference = reference[:, : line.cores]
@@ -244,7 +245,7 @@ class Record:
         number = self.processors(key) or len(line.rates) or 1
         if "kernel" not in line.workload or line.work_unit is None or len(rates) != number:
             raise ValueError("not the rates of this study's processors")
-        self._rates[key] = np.vstack([*self._rates.get(key, []), rates])
+        self._rates[key] = np.vstack((*([self._rates[key]] if key in self._rates else []), rates))
         self.work_units[key] = line.work_unit
 
     def _take_of_cell(self, state: CellState, line: OfCell) -> None:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from statistics import median
 
 from taskgrain.answers.data import Results
@@ -25,7 +24,6 @@ _WIDE = 1.25
 """An interval that reaches farther than this factor to one side is wide."""
 _SHOWN = 12
 """Lines of details."""
-_DIGITS = re.compile(r"\d[\d.]*")
 
 
 @dataclass(frozen=True)
@@ -127,13 +125,8 @@ def _folder(results: Results) -> Iterator[Check]:
 
 def warnings(results: Results) -> list[Group]:
     """Every kind of warning of cells once: first what decides, and of that the most frequent."""
-    kinds: dict[str, Group] = {}
-    for one in grouped((cell.name, warning) for cell in results.cells for warning in cell.warnings):
-        # Warnings of older versions have no code: they are of one kind if they differ in numbers alone.
-        kind = _DIGITS.sub("#", one.text)
-        first = kinds.get(kind, one)
-        kinds[kind] = replace(first, cells=tuple(dict.fromkeys((*first.cells, *one.cells))))
-    return sorted(kinds.values(), key=lambda one: (one.weight, -len(one.cells)))
+    found = grouped((cell.name, warning) for cell in results.cells for warning in cell.warnings)
+    return sorted(found, key=lambda one: (one.weight, -len(one.cells)))
 
 
 def _few(details: Sequence[str]) -> tuple[str, ...]:

@@ -44,8 +44,6 @@ _OF_A_FAILURE = (
 
 _OF_ROUNDS = ("few_rounds", "rounds_before_precise", "rounds_before_efficiency")
 """Warnings that mean nothing of a simulation: its rounds are alike to the digit."""
-_BOUNDS = ("limit", "serial")
-"""The systems that were bounds when lines did not say it."""
 _FIELDS = fields(MetgLine)
 NUMBERS = ("metg", *(name for name in _FIELDS if f"{name}_low" in _FIELDS))
 """The quantities of a result that have an interval."""
@@ -116,8 +114,7 @@ class Cell:
     @property
     def bound(self) -> bool:
         """True if its system shows what could be reached, and is no choice."""
-        said = self.started.bound if self.started else None
-        return plain(self.system) in _BOUNDS if said is None else said
+        return bool(self.started and self.started.bound)
 
     @property
     def origin(self) -> Origin:

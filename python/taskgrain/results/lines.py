@@ -223,23 +223,6 @@ class Attempt(OfCell):
         "energy of all processors during the run, preparation and warm-up included", "J"
     )
     warnings: tuple[values.Warning, ...] = field(values.warning, "what was odd about the answer", listed=True)
-    reference_before: tuple[float | None, ...] = positive(
-        "of the kernel alone on that core, just before the run; only in older results",
-        "work_unit/s",
-        listed=True,
-        gaps=True,
-    )
-    """One for each core."""
-    reference_after: tuple[float | None, ...] = positive(
-        "of the kernel alone on that core, just after the run; only in older results",
-        "work_unit/s",
-        listed=True,
-        gaps=True,
-    )
-    """One for each core."""
-    slowdown: float | None = positive(
-        "how many times slower the cores were than at their best; only in older results"
-    )
     disturbed: bool | None = flag(
         "whether other programs disturbed all repeats of the run, by `busy` and `waited`, or a quota did"
     )
@@ -367,9 +350,6 @@ class MetgLine(OfCell):
     overhead: float | None = positive("of a task at METG: what remains at no work", "s")
     overhead_low: float | None = positive("lower end of its 95 % interval", "s")
     overhead_high: float | None = positive("upper end of its 95 % interval", "s")
-    quiet: float | None = positive("METG on quiet cores, in older results", "s")
-    quiet_low: float | None = positive("lower end of its 95 % interval", "s")
-    quiet_high: float | None = positive("upper end of its 95 % interval", "s")
     floor: float | None = positive("granularity of the empty kernel", "s", always=True)
     floor_low: float | None = positive("lower end of its 95 % interval", "s", always=True)
     floor_high: float | None = positive("upper end of its 95 % interval", "s", always=True)
@@ -402,8 +382,6 @@ class MetgLine(OfCell):
 
     def number(self, name: str) -> Interval:
         """A quantity with its interval: `metg`, `work`, `overhead`, `floor` or `start`."""
-        if name == "work" and self.work is None and self.threshold and self.peak_rate:  # an older line
-            return self.number("metg").times(self.threshold * self.peak_rate)
         prefix = "" if name == "metg" else f"{name}_"
         return Interval(getattr(self, name), getattr(self, f"{prefix}low"), getattr(self, f"{prefix}high"))
 

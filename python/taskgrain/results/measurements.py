@@ -15,7 +15,6 @@ from typing import Any
 
 from taskgrain.estimate.reference import peak_beside
 from taskgrain.estimate.sample import Sample
-from taskgrain.machine import facts
 from taskgrain.results import reader, values
 from taskgrain.results.builds import builds_known, placed, plain
 from taskgrain.results.cell import Cell, folded
@@ -94,7 +93,7 @@ class Folder:
 
     def of(self, session: str | None) -> tuple[Measurement, ...]:
         """The measurements from the lines of one session alone, or of all."""
-        return of_lines(self.contents.stored, self.machine, self.study.table, self.folder, session)
+        return of_lines(self.contents.stored, self.study.table, self.folder, session)
 
     @property
     def sessions(self) -> tuple[str, ...]:
@@ -113,15 +112,14 @@ def opened(folder: Path) -> Folder:
 
 def of_lines(
     lines: Sequence[Line],
-    machine: Mapping[str, Any],
     study: Mapping[str, Any],
     folder: Path = Path(),
     session: str | None = None,
 ) -> tuple[Measurement, ...]:
-    """The measurements of stored lines, which are of one machine and one study."""
+    """The measurements of stored lines, which are of one study."""
     used = (one.line for one in placed(lines) if one.used or isinstance(one.line, ReferenceLine))
     found, known, settings = folded(used, Cell, session), builds_known(lines), of_a_study(study)
-    return tuple(_measurement(folder, one, known[one.first], machine, settings) for one in found.values())
+    return tuple(_measurement(folder, one, known[one.first], settings) for one in found.values())
 
 
 def of_a_study(study: Mapping[str, Any]) -> dict[str, str | None]:
@@ -133,21 +131,16 @@ def _measurement(
     folder: Path,
     cell: Cell,
     builds: Mapping[str, str],
-    machine: Mapping[str, Any],
     study: Mapping[str, str | None],
 ) -> Measurement:
     """`builds` are those of all systems and references that are known when the cell begins."""
     system = plain(cell.system)
-    session = cell.sessions[cell.first] if cell.first else SessionLine(machine=_fingerprint(machine))
+    session = cell.sessions[cell.first]
     line = cell.started
     program = plain((line.reference if line else None) or REFERENCE)
     settings: dict[str, object] = dict(study)
     if line:
         settings |= {"threshold": line.threshold, "steps": line.steps} | _fields(line)
-    cpu = machine.get("cpu")
-    cpu = cpu if isinstance(cpu, dict) else {}
-    frequency = cpu.get("frequency")
-    governor = frequency.get("governor") if isinstance(frequency, dict) else None
     return Measurement(
         folder=folder,
         system=system,
@@ -159,10 +152,9 @@ def _measurement(
             machine=session.machine,
             host=", ".join(str(one.host) for one in session.hosts) or session.host,
             boot=session.boot,
-            # The file is of the first session's machine; older sessions do not say theirs.
-            kernel=session.kernel or _text(machine.get("kernel")),
-            cpu=session.cpu or _text(cpu.get("model")),
-            governor=session.governor if session.cpu else _text(governor),
+            kernel=session.kernel,
+            cpu=session.cpu,
+            governor=session.governor,
             processors=session.cores or None,
             reference=program,
             reference_build=builds.get(program),
@@ -172,7 +164,7 @@ def _measurement(
             hosts=session.hosts,
         ),
         cores=cell.cores,
-        version=_text((line.driver or {}).get("version")) if line else None,
+        version=values.text((line.driver or {}).get("version")) or None if line else None,
         samples=samples(cell),
         cell=cell,
         begin=min(cell.times, default=None),
@@ -200,18 +192,6 @@ def _fields(line: CellLine) -> dict[str, object]:
     """The fields of the workload, with the defaults of those that an older line lacks."""
     own = dict(line.workload)
     return Workload(str(own.pop("pattern", "")), int(own.pop("width", 0)), **own).fields()
-
-
-def _text(value: object) -> str | None:
-    return value if isinstance(value, str) and value else None
-
-
-def _fingerprint(machine: Mapping[str, Any]) -> str | None:
-    """The fingerprint for a folder whose lines do not name the machine."""
-    try:
-        return facts.fingerprint(machine)
-    except (KeyError, TypeError, AttributeError):
-        return None
 
 
 def together(first: Measurement, second: Measurement) -> bool:

@@ -6,7 +6,6 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import fmean, geometric_mean
 
 from taskgrain.estimate.sample import Sample, quick
 from taskgrain.estimate.start import FEWEST_ROUNDS
@@ -26,18 +25,6 @@ _OTHERS = ("bracket", "longer")
 def undisturbed(line: Attempt) -> list[float]:
     """Returns the times of the repeats that others left alone."""
     return left_alone(line.seconds, line.waited, line.busy or 0.0, line.steal or 0.0, line.throttled or 0.0)
-
-
-def beside(line: RunLine, cores: int, disturbed: bool) -> float:
-    """The reference beside a run, averaged over its cores and over before and after. NaN if it has none.
-
-    Beside a disturbed run each core's better side counts, as the fastest repeat does.
-    """
-    sides = [row[:cores] for row in (line.reference_before, line.reference_after)]
-    known = [row for row in sides if len(row) == cores and None not in row]
-    if disturbed and known:
-        known = [tuple(map(max, zip(*known, strict=True)))]
-    return geometric_mean(fmean(row) for row in known) if known else math.nan  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)
@@ -75,8 +62,8 @@ def counting(runs: Iterable[tuple[RunLine, int, float]]) -> list[Sample]:
     """The samples that a cell's result rests on, with those of the empty kernel.
 
     Each run comes with the number of its round, which may tell sessions apart as that of its process does,
-    and with the last rate of the reference before it, work per second and core, for runs that have none
-    beside them. A run that makes no sense is left out.
+    and with the last rate of the reference before it, work per second and core. A run that makes no sense is
+    left out.
     """
     known: dict[tuple[bool, int], list[Counting]] = defaultdict(list)
     for line, number, rate in runs:
@@ -101,9 +88,7 @@ def taken(line: RunLine, number: int, rate: float = math.nan) -> Counting:
     """A run that makes sense, of the round of this number. `rate` is as for `counting`."""
     assert line.tasks and line.cores
     alone = undisturbed(line)
-    peak = beside(line, line.cores, disturbed=not alone)
-    peak = rate if math.isnan(peak) else peak
     size, short = 0 if line.phase == _FLOOR else line.iterations or 0, line.phase == _SHORT
-    of_run = (line.tasks, line.cores, peak, line.process or 0, short)
+    of_run = (line.tasks, line.cores, rate, line.process or 0, short)
     times = alone or [one for one in line.seconds if one is not None]
     return Counting([Sample(size, number, one, line.work or 0.0, *of_run) for one in times], not alone)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
-from statistics import fmean
 from typing import Any, TypeVar
 
 from taskgrain.results import lines, values
@@ -29,7 +28,6 @@ FORMULA = "=+-@\t\r\n'\uff1d\uff0b\uff0d\uff20"
 before it included; the last four are the full-width forms of the first."""
 
 CELL = tuple(one for each in OF_A_WORKLOAD for one in each.exported)
-_ALONE = "of the kernel alone, averaged over the cores that the system occupies,"
 
 RUNS = (
     *CELL,
@@ -42,10 +40,7 @@ RUNS = (
     Column("granularity", "number", "s", "seconds × cores ÷ tasks"),
     Column("rate", "number", "work_unit/s", "work ÷ seconds, of all cores together"),
     *of(Attempt, "prepare_seconds tasks dependencies work work_unit cores peak_rss_bytes"),
-    *of(Attempt, "busy steal switches joules"),
-    Column("reference_before", "number", "work_unit/s", f"{_ALONE} just before the run"),
-    Column("reference_after", "number", "work_unit/s", f"{_ALONE} just after the run"),
-    *of(Attempt, "slowdown disturbed attempts waited"),
+    *of(Attempt, "busy steal switches joules disturbed attempts waited"),
 )
 
 CELLS = tuple(one for each in OF_A_CELL for one in each.exported)
@@ -112,8 +107,6 @@ class Tables:
         for number, (line, session) in enumerate(self._in_session(Attempt)):
             common = self._cell(line.cell) | line.to_json() | {"session": session}
             common |= {"run": number, "counted": isinstance(line, RunLine)}
-            for side in ("reference_before", "reference_after"):
-                common[side] = _mean(getattr(line, side)[: line.cores])
             prepared = line.prepare_seconds
             for sample, seconds in enumerate(line.seconds):
                 own: dict[str, Any] = {"sample": sample, "seconds": seconds}
@@ -157,11 +150,6 @@ class Tables:
     def _cell(self, name: str) -> dict[str, Any]:
         """Returns the beginning of a row: the cell and its workload."""
         return plain(self._found[name], OF_A_WORKLOAD)
-
-
-def _mean(rates: tuple[float | None, ...]) -> float | None:
-    known = [rate for rate in rates if rate is not None]
-    return fmean(known) if known and len(known) == len(rates) else None
 
 
 def _share(value: float | None, factor: int | None, whole: float | None) -> float | None:

@@ -12,8 +12,8 @@ from typing import Any
 from taskgrain.words.endings import Ending
 from taskgrain.words.warnings import read_notice
 
-Warning = Mapping[str, Any] | str
-"""A code with its values; older versions wrote a sentence."""
+Warning = Mapping[str, Any]
+"""A code with its values."""
 LARGEST = 2**63
 """Integers are below it, as in the driver protocol."""
 HUGE = 1e40
@@ -85,10 +85,8 @@ def table(value: object) -> Mapping[str, Any] | None:
 
 
 def warning(value: object) -> Warning | None:
-    """A warning that this or an older version wrote."""
-    if not isinstance(value, dict):
-        return text(value)
-    if read_notice(value) is None:  # it has no code
+    """A warning, which has a code."""
+    if not isinstance(value, dict) or read_notice(value) is None:
         return None
     try:
         json.dumps(value, allow_nan=False)

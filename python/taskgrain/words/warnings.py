@@ -119,15 +119,6 @@ SENTENCES = {
     "tasks, and runtimes that look often, pay for it. Quicker ones here: {quicker:list}. Boot with "
     "clocksource=NAME.",
     "virtual_machine": "This is a virtual machine. Compare only results of one run with each other.",
-    # older results
-    "too_many_cores": "The system occupies {cores} cores where {asked} were asked for. Configure it to use "
-    "no more.",
-    "few_references": "The reference was measured only {measurements} times, so its own uncertainty is "
-    "hardly known.",
-    "clock_changed": "The kernel alone typically ran at {share:.0%} of the reference. The clock or other "
-    "programs changed its speed, and METG may be too large.",
-    "interval_of_disturbed_runs": "Many runs were disturbed, and too few others were left. The interval "
-    "reaches down to what quiet cores might give.",
 }
 """The sentence of each code; values stand in braces, as in `str.format`, or as `seconds`, `percent`, `list`,
 or `count` with the noun of one."""
@@ -175,10 +166,7 @@ class _Words(Formatter):
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """A warning: its code, and what was found, in SI units.
-
-    One that an older version wrote has no code, and its sentence as the value `text`.
-    """
+    """A warning: its code, and what was found, in SI units."""
 
     code: str
     values: Mapping[str, Any] = field(default_factory=dict, hash=False)
@@ -191,17 +179,15 @@ class Notice:
     @property
     def text(self) -> str:
         """The warning in words; a code that this version does not know is shown with its values."""
-        if not self.code:
-            return str(self.values.get("text", ""))
         try:
             return _Words().vformat(SENTENCES[self.code], (), self.values)
         except (LookupError, TypeError, ValueError, ArithmeticError):
             told = ", ".join(f"{name} {value}" for name, value in self.values.items())
             return f"{self.code} ({told})" if told else self.code
 
-    def fields(self) -> dict[str, Any] | str:
+    def fields(self) -> dict[str, Any]:
         """The warning in a line of `runs.jsonl`."""
-        return {"code": self.code, **self.values} if self.code else self.text
+        return {"code": self.code, **self.values}
 
     def shown(self) -> dict[str, Any]:
         """The warning for programs that read what a command prints: with its words."""
@@ -215,10 +201,8 @@ def notice(code: str, **values: Any) -> Notice:
 
 
 def read_notice(value: object) -> Notice | None:
-    """A warning from a line of `runs.jsonl`: an object, or the sentence that older versions wrote."""
+    """A warning from a line of `runs.jsonl`."""
     match value:
-        case str():
-            return Notice("", {"text": value})
         case {"code": str(code), **values}:
             return Notice(code, {str(name): one for name, one in values.items()})
     return None
@@ -240,7 +224,7 @@ def grouped(found: Iterable[tuple[str, Notice]]) -> list[Group]:
     """Of pairs of a cell and a warning: one group for each code, by weight, then in order of appearance."""
     kinds: dict[str, list[tuple[str, Notice]]] = {}
     for cell, one in found:
-        kinds.setdefault(one.code or one.text, []).append((cell, one))
+        kinds.setdefault(one.code, []).append((cell, one))
     groups = [
         Group(
             text=of[0][1].text,

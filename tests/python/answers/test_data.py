@@ -23,7 +23,7 @@ def test_reads_a_cell(tmp_path: Path) -> None:
     lines = [
         results_folder.cell_line("mpi", "stencil_1d"),
         results_folder.run_line(CELL),
-        results_folder.metg_line(CELL, 4.1e-7, warnings=["busy"]),
+        results_folder.metg_line(CELL, 4.1e-7, warnings=[{"code": "busy"}]),
     ]
     results = data.read(results_folder.write(tmp_path, lines))
     (cell,) = results.cells

@@ -166,7 +166,7 @@ def test_the_threshold_is_not_rounded(threshold: float, text: str) -> None:
 def test_each_kind_of_warning_is_shown_once() -> None:
     few = [notice("few_rounds", rounds=n, needed=6).fields() for n in (3, 4)]
     rows = [
-        stored("a", "fft", warnings=(few[0], "an old sentence")),
+        stored("a", "fft", warnings=(few[0], {"code": "odd"})),
         stored("b", "fft", warnings=(few[1],)),
         stored("b", "dom", warnings=(few[1],)),
     ]
@@ -176,7 +176,7 @@ def test_each_kind_of_warning_is_shown_once() -> None:
     first = " ".join(lines)
     assert first.startswith("a/fft (and, with other numbers, 2 more cells): The interval is rough")
     assert "only 3 rounds" in first
-    assert second == "a/fft: an old sentence"
+    assert second == "a/fft: odd"
 
 
 def test_a_warning_that_decides_is_shown_before_harmless_ones() -> None:

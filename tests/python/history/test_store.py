@@ -17,7 +17,7 @@ from taskgrain.words.errors import InputError, OutputError, UsageError
 
 def session(label: str, *names: str) -> Log:
     lines = tuple(SessionLine(session=name) for name in names or (label,))
-    return Log(label=label, time=5.0, machine={}, study={}, lines=lines)
+    return Log(label=label, time=5.0, study={}, lines=lines)
 
 
 @pytest.fixture

@@ -77,16 +77,16 @@ def test_a_wrong_result_is_bad() -> None:
 
 
 def test_warnings_of_one_kind_are_one_line_whatever_their_numbers() -> None:
-    old = [Notice("", {"text": f"{share} % of the runs were slow"}) for share in (3, 17)]
-    cells = [measured(name, 1e-6, warnings=(one,)) for name, one in zip("ab", old, strict=True)]
-    found = results(*cells, measured("c", 1e-6, warnings=(Notice("", {"text": "odd"}),)))
+    slow = [Notice("slow", {"share": share}) for share in (3, 17)]
+    cells = [measured(name, 1e-6, warnings=(one,)) for name, one in zip("ab", slow, strict=True)]
+    found = results(*cells, measured("c", 1e-6, warnings=(Notice("odd"),)))
     assert [(one.text, one.cells) for one in trust.warnings(found)] == [
-        ("3 % of the runs were slow", ("a/fft/width=4", "b/fft/width=4")),
+        ("slow (share 3)", ("a/fft/width=4", "b/fft/width=4")),
         ("odd", ("c/fft/width=4",)),
     ]
     said = check(found, "Warnings")
-    assert said.said == "2 kinds, on 3 of 3 cells. First of all, 2 cells: 3 % of the runs were slow"
-    assert said.details == ("2 cells: 3 % of the runs were slow", "c/fft/width=4: odd")
+    assert said.said == "2 kinds, on 3 of 3 cells. First of all, 2 cells: slow (share 3)"
+    assert said.details == ("2 cells: slow (share 3)", "c/fft/width=4: odd")
 
 
 def test_warnings_that_decide_come_before_frequent_ones_and_harmless_ones_are_nothing_to_look_at() -> None:

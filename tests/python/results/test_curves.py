@@ -79,16 +79,6 @@ def test_what_is_unfinished_answers_nothing(tmp_path: Path) -> None:
     assert curves.opened(folder(tmp_path, ended(ending="unfinished")))[0] == []
 
 
-@pytest.mark.parametrize(("said", "bound"), [(None, True), (False, False), (True, True)])
-def test_where_a_folder_does_not_say_what_is_a_bound_the_catalogue_does(
-    tmp_path: Path, said: bool | None, bound: bool
-) -> None:
-    cell = cell_name("limit", "fft")
-    line = cell_line("limit", "fft") | ({} if said is None else {"bound": said})
-    (found,) = curves.opened(write(tmp_path, [SESSION, line, metg_line(cell, 4e-6)]))[0]
-    assert found.cell.bound == bound
-
-
 def test_a_cell_that_failed_says_why_it_has_no_curve(tmp_path: Path) -> None:
     failure = {"schema": 1, "kind": "failure", "cell": CELL, "error": "crash", "message": "it ended"}
     for name, more in (("ended", [ended(ending="failed")]), ("killed", [])):

@@ -24,7 +24,7 @@ from taskgrain.results.tables import FORMULA, TABLES, Tables
 from taskgrain.words.warnings import read_notice
 
 ROOT = Path(__file__).parents[3]
-MEASURED = Path(__file__).parent / "old" / "2026-11-21-epyc-2"
+MEASURED = ROOT / "docs/results/2026-11-24-weak"
 MPI = made.cell_name("mpi", "fft")
 
 
@@ -62,7 +62,7 @@ def test_runs_has_every_sample() -> None:
         assert row["granularity"] == row["seconds"] * row["cores"] / row["tasks"]
         assert row["rate"] == row["work"] / row["seconds"]
         assert row["prepare_seconds"] in line["prepare_seconds"] and row["waited"] is None
-    assert {row["pattern"] for row in found} == {"stencil_1d", "nearest"}
+    assert {row["pattern"] for row in found} == {"stencil_1d"}
     assert len({(row["run"], row["sample"]) for row in found}) == len(found)
 
 
@@ -89,21 +89,13 @@ def _in_words(warnings: list[object]) -> str:
     return " | ".join(said.text for one in warnings if (said := read_notice(one)))
 
 
-def test_the_reference_beside_a_run_is_that_of_its_cores(tmp_path: Path) -> None:
-    beside = {"reference_before": [1e9, 3e9, 9e9], "reference_after": [1e9, None, 9e9]}
-    lines_of = [made.cell_line("mpi", "fft"), made.run_line(MPI) | beside, made.run_line(MPI, 256)]
-    first, _, without, _ = rows(made.write(tmp_path, lines_of), "runs")
-    assert (first["reference_before"], first["reference_after"]) == (2e9, None)
-    assert (without["reference_before"], without["reference_after"]) == (None, None)
-
-
 def test_reference_has_every_rate() -> None:
     found = rows(MEASURED, "reference")
-    assert [row["rate"] for row in found] == [
-        rate for line in lines(MEASURED, "reference") for rate in line["rates"]
+    assert [(row["measurement"], row["core"], row["rate"]) for row in found] == [
+        (number, core, rate)
+        for number, line in enumerate(lines(MEASURED, "reference"))
+        for core, rate in enumerate(line["rates"])
     ]
-    assert {row["core"] for row in found} == {0, 1}
-    assert found[2]["measurement"] == 1
 
 
 @pytest.mark.parametrize("what", ["made", pytest.param("measured", marks=pytest.mark.submission)])

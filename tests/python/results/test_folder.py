@@ -14,7 +14,7 @@ import taskgrain.results
 from taskgrain.results.tables import TABLES
 from taskgrain.words.errors import InputError, UsageError
 
-MEASURED = Path(__file__).parent / "old" / "2026-11-21-epyc-2"
+MEASURED = Path(__file__).parents[3] / "docs/results/2026-11-26-h200-sweep"
 
 
 @pytest.fixture

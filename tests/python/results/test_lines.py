@@ -46,7 +46,7 @@ PLAIN: dict[Callable[[Any], Any], st.SearchStrategy[Any]] = {
 TABLES = st.dictionaries(st.text(max_size=5), st.text(max_size=5) | FINITE, max_size=2)
 OTHERS = {
     **dict.fromkeys(("driver", "env", "withheld", "libraries"), TABLES),
-    "warnings": TABLES.map(lambda table: table | {"code": "busy"}) | st.text(max_size=5),
+    "warnings": TABLES.map(lambda table: table | {"code": "busy"}),
     "binding": st.lists(INTEGERS, max_size=3).map(tuple),
     "curve": st.deferred(lambda: of(CurvePoint)),
     "systems": st.deferred(lambda: of(Build)),

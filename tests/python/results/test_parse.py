@@ -55,9 +55,11 @@ def test_values_that_make_no_sense_are_counted() -> None:
         "seconds": [0.1, "x", None, -1.0],
         "prepare_seconds": 7,
         "work": 10**400,
-        "warnings": ["a", 1, {"share": 0.2}],
+        "warnings": ["a", {"code": "b"}, {"share": 0.2}],
     }
-    assert from_json(run, odd) == RunLine(cell=CELL, seconds=(0.1, None, None, None), warnings=("a",))
+    assert from_json(run, odd) == RunLine(
+        cell=CELL, seconds=(0.1, None, None, None), warnings=({"code": "b"},)
+    )
     assert odd == Odd({
         "run.tasks": 1, "run.round": 1, "run.cores": 1, "run.steps": 1, "run.seconds": 2,
         "run.prepare_seconds": 1, "run.work": 1, "run.warnings": 2,

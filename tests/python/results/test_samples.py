@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ from taskgrain.measure.record import Record
 from taskgrain.results import reader
 from taskgrain.results.lines import CellLine, RunLine
 from taskgrain.results.measurements import opened
-from taskgrain.results.samples import beside, counting, undisturbed
+from taskgrain.results.samples import counting, undisturbed
 from taskgrain.study.workload import REFERENCE, Cell, Workload
 
 RESULTS = Path(__file__).parents[3] / "docs" / "results"
@@ -27,12 +26,11 @@ def run(**changes: Any) -> RunLine:
     known: dict[str, Any] = {
         "cell": "a/fft", "phase": "measure", "round": 0, "iterations": 64, "steps": 100,
         "seconds": (1e-3, 2e-3), "tasks": 800, "work": 64 * 128.0 * 800, "cores": 2, "busy": 0.0,
-        "reference_before": (RATE, RATE), "reference_after": (RATE, RATE),
     }  # fmt: skip
     return RunLine(**known | changes)
 
 
-def samples(*runs: RunLine, rate: float = math.nan) -> list[Sample]:
+def samples(*runs: RunLine, rate: float = RATE) -> list[Sample]:
     return counting((line, line.round or 0, rate) for line in runs)
 
 
@@ -69,19 +67,10 @@ def test_the_repeats_that_others_left_alone(told: dict[str, Any], alone: tuple[f
     assert counted == list(alone or (1e-3,)), "of a run that they disturbed all along, the fastest"
 
 
-def test_the_peak_is_that_of_the_cores_used_before_and_after() -> None:
-    line = run(reference_before=(1e9, 2e9, 9e9), reference_after=(3e9, 3e9, 9e9))
-    assert beside(line, 2, False) == pytest.approx(math.sqrt(1.5e9 * 3e9))
-    assert beside(line, 2, True) == pytest.approx(3e9)
-    assert math.isnan(beside(run(reference_before=(), reference_after=(1e9, None)), 2, False))
-
-
-def test_without_a_reference_beside_it_the_last_rate_counts() -> None:
-    bare = run(reference_before=(), reference_after=())
-    assert samples(bare, rate=7e9)[0].peak == 7e9
-    assert samples(bare) == []
-    floor = replace(bare, phase="floor", iterations=0, work=0.0)
-    assert [one.iterations for one in samples(floor)] == [0, 0], "the empty kernel needs none"
+def test_without_a_reference_only_empty_tasks_tell_anything() -> None:
+    assert samples(run(), rate=math.nan) == []
+    floor = run(phase="floor", iterations=0, work=0.0)
+    assert [one.iterations for one in samples(floor, rate=math.nan)] == [0, 0]
 
 
 def test_disturbed_runs_count_where_there_are_too_few_others() -> None:

@@ -15,6 +15,7 @@ def test_every_text_of_a_line_is_made_safe() -> None:
 
 
 def test_what_is_safe_stays_the_same() -> None:
-    line = MetgLine(cell="a/fft", ending=Ending.PRECISE, metg=1e-6, warnings=("an old\nsentence",))
+    said = {"code": "odd", "said": "two\nlines"}
+    line = MetgLine(cell="a/fft", ending=Ending.PRECISE, metg=1e-6, warnings=(said,))
     assert cleaned(line) == line
     assert cleaned(line).ending is Ending.PRECISE

@@ -46,10 +46,8 @@ def test_a_line_of_the_results_gives_the_same_warning_again() -> None:
     assert said.shown() == line | {"text": said.text}
 
 
-def test_what_older_versions_wrote_is_shown_as_it_is() -> None:
-    old = read_notice("Only one round: {braces} stay.")
-    assert old is not None and old.text == old.fields() == "Only one round: {braces} stay."
-    assert [read_notice(one) for one in (7, None, {})] == [None] * 3
+def test_a_warning_has_a_code() -> None:
+    assert [read_notice(one) for one in ("words", 7, None, {})] == [None] * 4
 
 
 def test_a_code_of_a_newer_version_is_shown_with_its_values() -> None:
@@ -73,10 +71,8 @@ def test_no_value_that_a_file_may_hold_breaks_the_words(code: str, data: st.Data
 
 def test_cells_are_named_once_for_each_code() -> None:
     few = [notice("few_rounds", rounds=n, needed=6) for n in (3, 4)]
-    found = grouped(
-        [("a", few[0]), ("b", few[1]), ("b", few[0]), ("a", Notice("", {"text": "old"})), ("c", few[1])]
-    )
-    assert [(one.text, one.cells) for one in found] == [(few[0].text, ("a", "b", "c")), ("old", ("a",))]
+    found = grouped([("a", few[0]), ("b", few[1]), ("b", few[0]), ("a", Notice("new")), ("c", few[1])])
+    assert [(one.text, one.cells) for one in found] == [(few[0].text, ("a", "b", "c")), ("new", ("a",))]
 
 
 def test_only_codes_of_the_table_have_a_weight() -> None:
