@@ -27,13 +27,15 @@ from taskgrain.cli.options import (
     split_names,
 )
 from taskgrain.study.fields import rivals
-from taskgrain.words import numbers
+from taskgrain.words import numbers, quantity
 from taskgrain.words.errors import EXIT_FAILED, InputError, Interrupted, UsageError, unwritable
 from taskgrain.words.origin import together
 
 if TYPE_CHECKING:
+    from taskgrain.answers.advise import Question
     from taskgrain.answers.program import Program
     from taskgrain.drive.system import System
+    from taskgrain.measure.advise import Measured
     from taskgrain.results.curves import Curve
 
 _TASKS_PER_CORE = "8"
@@ -143,12 +145,9 @@ def advise(
     if not measure:
         own = {"--budget": budget, "--output": output, "--env": env or None, "--launcher": launcher}
         own |= {"--hosts": hosts, "--hostfile": hostfile}
-        for option, given in own.items():
-            if given is not None:
-                raise UsageError(f"{option} is for --measure: give that too")
-        for name in ("steps", "validate", "isa"):
-            if name in graph.given:
-                raise UsageError(f"--{name} is for --measure: give that too")
+        own |= {f"--{name}": graph.given.get(name) for name in ("steps", "validate", "isa")}
+        if given := [option for option, value in own.items() if value is not None]:
+            raise UsageError(f"{given[0]} is for --measure: give that too")
         if not sources:
             raise UsageError("--from: give a results folder to answer from, or --measure")
     seconds = numbers.seconds(_BUDGET if budget is None else budget, "--budget")
@@ -156,32 +155,17 @@ def advise(
     from taskgrain.answers import advise as advice
     from taskgrain.cli.advice_table import as_dict, show
     from taskgrain.cli.printer import print_json, printer
-    from taskgrain.results import curves
-    from taskgrain.words import quantity
 
     # Folders may be of larger machines.
     graph = GraphOptions(with_defaults(graph.given), simulated=not measure)
     question = advice.Question(work, graph.workload, len(graph.cores), graph.count("steps", 0), program)
     known = found_systems(folders, launcher)
-    found: list[Curve] = []
-    notes: list[str] = []
-    for folder in dict.fromkeys(sources or []):
-        new, odd = curves.opened(folder)
-        found += new
-        notes += [f"{folder}: {one}" for one in odd]
-    if measure and found:
-        from taskgrain.machine import facts
-
-        found, left_out = advice.of_machine(found, facts.fingerprint(facts.facts()))
-        notes += left_out
+    found, notes = _stored(sources or [], only_here=measure)
     newest = advice.newest(found, question)
     wished = _systems(names, known, found, list(newest), measure)
     answers = {name: advice.answer(question, name, newest.get(name)) for name in wished}
     interrupted = ""
     if measure and (lacking := advice.missing(answers)):
-        from taskgrain.measure.advise import measured
-        from taskgrain.measure.again import folder_for
-
         # Those that the user brought come first, where the budget is short.
         brought = {one.absolute() for one in folders or []}
         lacking.sort(
@@ -190,29 +174,19 @@ def advise(
             )
         )
         known |= {one.name: one for one in equipped([known[name] for name in lacking if name in known], env)}
-        settings = {"budget": seconds, "validate": graph.validate, "isa": graph.isa}
-        settings |= {"hosts": hosts or "", "hostfile": hostfile or ""}
-        settings |= {"steps": graph.given["steps"]} if "steps" in graph.given else {}
-        if program and output:
-            question = replace(question, workload=_kept_graph(program, graph, output).workload)
-        with folder_for(output) as into:
-            more = measured(
-                question, lacking, known, graph.cores, settings, into, quiet=quiet, kept=output is not None
-            )
+        settings = {"budget": seconds, "hosts": hosts or "", "hostfile": hostfile or ""}
+        more = _measured(question, lacking, known, graph, settings, output, quiet)
         notes += more.notes
         answers |= more.answers
         interrupted = more.interrupted
     elif not any(one.curve for one in answers.values()):
         notes += advice.others(found, question)
-    if program and measure and program.least(question.cores) > seconds / _FEW_RUNS:
-        least = quantity.seconds(program.least(question.cores), 2)
-        notes.append(
-            f"a run takes {least} or more: give a longer --budget, or ask for shorter tasks by --scale"
-        )
-    titles = {name: one.title for name, one in known.items()}
+    if program and measure:
+        notes += _too_long(program.least(question.cores), seconds)
     ordered, left_out = together([*answers.values()])
     notes += left_out
     if as_json:
+        titles = {name: one.title for name, one in known.items()}
         print_json(as_dict(question, ordered, titles) | {"notes": notes, "interrupted": bool(interrupted)})
     else:
         show(printer(), question, ordered)
@@ -222,6 +196,53 @@ def advise(
         raise Interrupted(interrupted)
     if not any(one.known if program else one.efficiency.how != "unknown" for one in ordered if one.curve):
         raise typer.Exit(EXIT_FAILED)
+
+
+def _stored(folders: Sequence[Path], *, only_here: bool) -> tuple[list[Curve], list[str]]:
+    """The curves of results folders, and what is odd about them; `only_here` leaves out other machines."""
+    from taskgrain.answers.advise import of_machine
+    from taskgrain.machine import facts
+    from taskgrain.results import curves
+
+    found: list[Curve] = []
+    notes: list[str] = []
+    for folder in dict.fromkeys(folders):
+        new, odd = curves.opened(folder)
+        found += new
+        notes += [f"{folder}: {one}" for one in odd]
+    if not only_here or not found:
+        return found, notes
+    found, left_out = of_machine(found, facts.fingerprint(facts.facts()))
+    return found, notes + left_out
+
+
+def _measured(
+    question: Question,
+    lacking: list[str],
+    known: Mapping[str, System],
+    graph: GraphOptions,
+    settings: dict[str, Any],
+    output: Path | None,
+    quiet: bool,
+) -> Measured:
+    from taskgrain.measure.advise import measured
+    from taskgrain.measure.again import folder_for
+
+    settings |= {"validate": graph.validate, "isa": graph.isa}
+    settings |= {"steps": graph.given["steps"]} if "steps" in graph.given else {}
+    if question.program and output:
+        question = replace(question, workload=_kept_graph(question.program, graph, output).workload)
+    kept = output is not None
+    with folder_for(output) as into:
+        return measured(question, lacking, known, graph.cores, settings, into, quiet=quiet, kept=kept)
+
+
+def _too_long(seconds: float, budget: float) -> list[str]:
+    """The note where few runs of so many seconds have room in the budget."""
+    if seconds <= budget / _FEW_RUNS:
+        return []
+    least = quantity.seconds(seconds, 2)
+    return [f"a run takes {least} or more: give a longer --budget, or ask for shorter tasks by --scale"]
 
 
 def _program(file: Path, unit: str | None, scale: str | None, graph: GraphOptions, at: str | None) -> Program:
