@@ -84,8 +84,9 @@ def main() -> None:
                 )
                 more = (options.times - 1.0) * (1.0 - THRESHOLD) * metg
                 builds[name] = write(options.folder / name / "subject", driver, pattern, more)
-            words = [COMMAND, "study", options.study, "--output", output, "--systems", builds[name]]
-            subprocess.run([*map(str, words), "--budget", f"{options.budget}", "-q"], stdout=sys.stderr)
+            words = [COMMAND, "study", options.study, "--output", output, "--systems", builds[name], "-q"]
+            words += ["--budget", options.budget]
+            subprocess.run([*map(str, words)], stdout=sys.stderr, check=True)
     sides = [
         ",".join(str(options.folder / f"{name}-{session}") for session in range(options.sessions))
         for name in ("old", "new")
