@@ -2,7 +2,7 @@
 
     python bench/compare.py --seeds 100 --worlds "quiet,noisy"
 
-Each seed is one study in one of the worlds of `tests/python/noisy_worlds.py`, compared in one of these ways:
+Each seed is one study in one of the worlds of `simulated_worlds/noisy.py`, compared in one of these ways:
 
     within      two systems in the same rounds, four cells
     1+1         one session of each build, two cells; sessions scatter by 5 %
@@ -25,21 +25,16 @@ The columns, of two systems that are the same, and of one whose METG is 1.2 time
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from multiprocessing import Pool
-from pathlib import Path
 
 import numpy as np
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "python"))
-
 from arguments import count, names
-from compared_worlds import Trial, across, until_decided, within
-from noisy_worlds import WORLDS, World
-from simulated_clock import Processes
+from simulated_worlds.clock import Processes
+from simulated_worlds.compared import Trial, across, until_decided, within
+from simulated_worlds.noisy import WORLDS, World
 
 TIMES = 1.2
 

@@ -2,7 +2,7 @@
 
     python bench/history.py --series 1000 --worlds "normal,heavy"
 
-Sessions of the simulated worlds of `tests/python/history_worlds.py` scatter by 4 % (standard deviation). Of
+Sessions of the simulated worlds of `simulated_worlds/history.py` scatter by 4 % (standard deviation). Of
 each world and number of sessions, the columns are
 
     alarm       share of series without a change in which one is seen
@@ -17,17 +17,12 @@ each world and number of sessions, the columns are
 from __future__ import annotations
 
 import argparse
-import sys
 from functools import partial
 from multiprocessing import Pool
-from pathlib import Path
 
 import numpy as np
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "python"))
-
 from arguments import count, names
-from history_worlds import WORLDS, segmented, simulated
+from simulated_worlds.history import WORLDS, segmented, simulated
 
 TIMES = 1.2
 LATE = (2, 3, 4, 5, 8)

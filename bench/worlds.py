@@ -2,7 +2,7 @@
 
     python bench/worlds.py --seeds 60 --worlds "quiet,smt 1 s"
 
-Each seed is three searches in one simulated world (`tests/python/noisy_worlds.py`), in common rounds: two of
+Each seed is three searches in one simulated world (`simulated_worlds/noisy.py`), in common rounds: two of
 the same system, and one of a system whose METG is 1.5 times as large. The columns:
 
     METG, overhead          share of intervals that hold the truth: METG in the state that the median run saw
@@ -18,18 +18,13 @@ from __future__ import annotations
 
 import argparse
 import math
-import sys
 from collections.abc import Iterable, Sequence
 from functools import partial
 from multiprocessing import Pool
-from pathlib import Path
 
 import numpy as np
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "python"))
-
 from arguments import count, names, positive
-from noisy_worlds import APART, WORLDS, Trial, trial
+from simulated_worlds.noisy import APART, WORLDS, Trial, trial
 
 from taskgrain.results import ranking
 from taskgrain.words.interval import Interval

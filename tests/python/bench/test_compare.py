@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from compared_worlds import Trial, until_decided, within
-from noisy_worlds import WORLDS
+from simulated_worlds.compared import Trial, until_decided, within
+from simulated_worlds.noisy import WORLDS
 
 
 def alarms(trials: list[Trial]) -> int:

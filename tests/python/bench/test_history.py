@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from history_worlds import segmented, simulated
+from simulated_worlds.history import segmented, simulated
 
 SCRIPT = Path(__file__).parents[3] / "bench" / "history.py"
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from noisy_worlds import WORLDS
-from simulated_clock import recorded
+from simulated_worlds.clock import recorded
+from simulated_worlds.noisy import WORLDS
 
 TOOL = Path(__file__).parents[3] / "tools" / "noise"
 

@@ -5,18 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from one_slower import write
 
 from taskgrain.drive.catalogue import discover, package_folder
 from taskgrain.drive.session import Session
 
-BENCH = Path(__file__).parents[3] / "bench"
-
 
 @pytest.mark.uses("serial")
-def test_tasks_of_one_pattern_cost_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(BENCH)
-    from one_slower import write
-
+def test_tasks_of_one_pattern_cost_more(tmp_path: Path) -> None:
     driver = str(package_folder() / "systems" / "serial" / "driver")
     folder = write(tmp_path / "subject", driver, "nearest", 1.0)
     with Session("subject", discover([folder])["subject"].launch([0])) as session:

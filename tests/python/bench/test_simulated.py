@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import importlib
 from pathlib import Path
-from typing import Any
 
 import pytest
+import simulated as bench
 
 pytestmark = pytest.mark.uses("mpi_simulated")
 GIVEN = {
@@ -26,9 +25,7 @@ GIVEN = {
 def test_what_a_platform_is_made_of_is_what_is_fitted_on_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str, bandwidth: float
 ) -> None:
-    monkeypatch.syspath_prepend(Path(__file__).parents[3] / "bench")
-    bench: Any = importlib.import_module("simulated")
-    bench._REPEATS = 1
+    monkeypatch.setattr(bench, "_REPEATS", 1)
     given = GIVEN | {"bandwidth": bandwidth}
     bench.platform(tmp_path / "fitted", given)
     system = ["--systems", str(tmp_path / "fitted"), "--system", "fitted"]

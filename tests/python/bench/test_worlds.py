@@ -10,8 +10,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from noisy_worlds import CONSTANT, ITERATIONS, WORLDS, trial
-from simulated_clock import PEAK, QUIET, TAU, Machine, Scatter, State, States, System, Timeline, always
+from simulated_worlds.clock import PEAK, QUIET, TAU, Machine, Scatter, State, States, System, Timeline, always
+from simulated_worlds.noisy import CONSTANT, ITERATIONS, WORLDS, trial
 
 from taskgrain.measure.experiments.experiment import Request
 

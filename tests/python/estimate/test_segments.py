@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from history_worlds import log_with, segmented, simulated
+from simulated_worlds.history import log_with, segmented, simulated
 
 from taskgrain.estimate.segments import segmentation
 from taskgrain.words.interval import Interval

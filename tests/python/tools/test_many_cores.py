@@ -12,6 +12,7 @@ from typing import Any
 
 import bare_machine
 import pytest
+from suites import SUITES
 
 from taskgrain.study import study
 
@@ -86,10 +87,7 @@ def test_each_part_gets_time_and_all_end_in_time(tmp_path: Path, monkeypatch: py
 
 
 @pytest.mark.parametrize("cores", (1, 2, 16, 64))
-def test_sizes_of_applications_are_allowed(cores: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(str(SCRIPT.parents[1] / "bench"))
-    from suites import SUITES
-
+def test_sizes_of_applications_are_allowed(cores: int) -> None:
     for program in PARTS["PROGRAMS"]:
         suite = SUITES[program]
         options = {name: flag.read(flag.default) for name, flag in suite.flags.items()}

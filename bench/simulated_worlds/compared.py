@@ -1,4 +1,4 @@
-"""Comparisons in simulated worlds (`noisy_worlds`), where it is known which system is slower.
+"""Comparisons in simulated worlds (`simulated_worlds.noisy`), where it is known which system is slower.
 
 A study has several cells, each a system and its rival in common rounds. Within a session both sides are
 measured together. Across sessions each side has sessions of its own, and each session of a cell is a machine
@@ -14,9 +14,9 @@ from itertools import zip_longest
 from pathlib import Path
 
 import numpy as np
-from noisy_worlds import World
-from simulated_clock import Curve, Machine, System, Timeline
 
+from simulated_worlds.clock import Curve, Machine, System, Timeline
+from simulated_worlds.noisy import World
 from taskgrain.answers.compare.cells import Compared, Comparison, Question, compare
 from taskgrain.answers.compare.sides import Side
 from taskgrain.drive.system import System as Described

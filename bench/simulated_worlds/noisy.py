@@ -16,7 +16,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-from simulated_clock import (
+
+from simulated_worlds.clock import (
     TAU,
     Curve,
     Machine,
@@ -32,7 +33,6 @@ from simulated_clock import (
     recorded,
     wandering,
 )
-
 from taskgrain.estimate.metg import Metg
 from taskgrain.estimate.ratio import Ratio, ratio
 from taskgrain.measure.experiments.experiment import CellSettings
