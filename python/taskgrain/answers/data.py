@@ -23,6 +23,7 @@ from taskgrain.results import columns, curves, lines, measurements, ranking, sto
 from taskgrain.results.curves import Curve
 from taskgrain.results.lines import CellLine, CrashLine, CurvePoint, Line, ReferenceLine, RunLine
 from taskgrain.results.measurements import Folder
+from taskgrain.results.samples import of_sizes
 from taskgrain.study.fields import WORKLOAD
 from taskgrain.study.settings import Settings
 from taskgrain.words.errors import InputError
@@ -130,7 +131,7 @@ class Cell(stored.Cell):
     @cached_property
     def points(self) -> tuple[Point, ...]:
         """The curve as stored; of a cell that has not come to its end, what its runs make of it."""
-        runs = counting(self.runs)
+        runs = of_sizes(self.runs)
         known = [one for one in self.curve if None not in (one.iterations, one.granularity, one.efficiency)]
         return tuple(_drawn(one, runs) for one in known) if known else curve(runs, self.peak_rate)
 
@@ -245,13 +246,6 @@ def samples(runs: Iterable[RunLine], iterations: float, disturbed: bool = False)
         for seconds in run.seconds
         if seconds and run.cores and run.tasks
     )
-
-
-def counting(runs: Iterable[RunLine]) -> list[RunLine]:
-    """Returns the runs that a curve rests on; the short runs that look for the crossing only if there are no
-    others."""
-    tasks = [run for run in runs if run.iterations and run.work]
-    return [run for run in tasks if run.phase not in ("bracket", "start", "longer")] or tasks
 
 
 def peak(rates: Iterable[Sequence[float]], cores: int | None) -> float | None:

@@ -18,6 +18,7 @@ from taskgrain.results.cell import Cell
 from taskgrain.results.field import Field, Kind
 from taskgrain.results.field import fields as fields_of
 from taskgrain.results.lines import Attempt, CellLine, FailureLine, MetgLine, RunLine
+from taskgrain.results.samples import of_sizes
 from taskgrain.study.fields import GIVEN, WORKLOAD
 from taskgrain.words import quantity
 from taskgrain.words.interval import Interval
@@ -205,10 +206,9 @@ def _prepared(cell: Cell) -> str:
 def steps(cell: Cell) -> int | None:
     """Returns the steps of the runs at the size nearest to METG: for runs of that length it holds."""
     at = cell.result.iterations if cell.result else None
-    sizes = [one for one in cell.runs if one.iterations and one.phase not in ("start", "longer")]
-    if not at or not sizes or (cell.started and cell.started.workload.get("pattern") == "dag"):
+    rounds = of_sizes(cell.runs)
+    if not at or not rounds or (cell.started and cell.started.workload.get("pattern") == "dag"):
         return None  # of a DAG, its file says them
-    rounds = [one for one in sizes if one.phase != "bracket"] or sizes
     return min(reversed(rounds), key=lambda one: abs(math.log((one.iterations or 1) / at))).steps
 
 

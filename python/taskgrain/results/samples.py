@@ -17,9 +17,15 @@ SESSION = 10**6
 FEWEST_ALONE = 3
 """So many runs of a size that others left alone are better than any number of those that they disturbed: with
 them it takes part in the fit."""
-_SHORT, _FLOOR = "start", "floor"
-_OTHERS = ("bracket", "longer")
+_SHORT, _LONG, _LOOK, _FLOOR = "start", "longer", "bracket", "floor"
 """Phases that are not rounds of the sizes that METG is read off."""
+
+
+def of_sizes(runs: Iterable[RunLine]) -> list[RunLine]:
+    """The runs of the sizes that a curve rests on; those that look for the crossing only if there are no
+    others."""
+    found = [one for one in runs if one.iterations and one.phase not in (_SHORT, _LONG)]
+    return [one for one in found if one.phase != _LOOK] or found
 
 
 def undisturbed(line: Attempt) -> list[float]:
@@ -78,7 +84,7 @@ def _run(line: RunLine, number: int, rate: float) -> Counting | None:
     tasks, cores, iterations = line.tasks, line.cores, line.iterations
     if not (line.phase and tasks and cores and iterations is not None) or len(seconds) != len(line.seconds):
         return None
-    if line.phase in _OTHERS or not seconds or (iterations and not line.work):
+    if line.phase in (_LOOK, _LONG) or not seconds or (iterations and not line.work):
         return None
     found = taken(line, number, rate)
     return found if not iterations or 0.0 < found.samples[0].peak < math.inf else None

@@ -15,7 +15,7 @@ from taskgrain.measure.record import Record
 from taskgrain.results import reader
 from taskgrain.results.lines import CellLine, RunLine
 from taskgrain.results.measurements import opened
-from taskgrain.results.samples import counting, undisturbed
+from taskgrain.results.samples import counting, of_sizes, undisturbed
 from taskgrain.study.workload import REFERENCE, Cell, Workload
 
 RESULTS = Path(__file__).parents[3] / "docs" / "results"
@@ -78,6 +78,12 @@ def test_disturbed_runs_count_where_there_are_too_few_others() -> None:
     loud = run(round=3, busy=0.2)
     assert len(samples(first, *others, loud)) == 6
     assert [one.seconds for one in samples(first, loud)] == [1e-3, 2e-3, 1e-3], "its fastest repeat"
+
+
+def test_a_curve_rests_on_rounds_and_on_looks_where_there_are_none() -> None:
+    look, short, longer, first = (run(phase=one) for one in ("bracket", "start", "longer", "measure"))
+    assert of_sizes([look, short, longer, first]) == [first]
+    assert of_sizes([look, short, longer]) == [look]
 
 
 def test_short_runs_are_those_of_the_last_size_with_enough_of_them() -> None:
