@@ -6,9 +6,7 @@
 
 #include <algorithm>
 #include <limits>
-#include <utility>
 
-#include "byte_count.hpp"
 #include "taskgrain/error.hpp"
 #include "taskgrain/pattern.hpp"
 
@@ -109,25 +107,11 @@ INSTANTIATE_TEST_SUITE_P(
         InvalidRequest{"graphs_no_list", R"({"graphs":{}})", "graphs", "a list of graphs"},
         InvalidRequest{"graph_no_object", R"({"graphs":[3]})", "graph", "an object"},
         InvalidRequest{"kernel_no_object", R"({"graphs":[{"kernel":"empty"}]})", "kernel", "an object"},
-        InvalidRequest{"no_integer", R"({"graphs":[{"steps":1.5}]})", "steps", "'1.5'"},
-        InvalidRequest{"integer_as_text", R"({"graphs":[{"steps":"1000"}]})", "steps", "an integer"},
-        InvalidRequest{"integer_as_truth", R"({"graphs":[{"width":true}]})", "width", "an integer"},
-        InvalidRequest{"integer_null", R"({"graphs":[{"radix":null}]})", "radix", "an integer"},
         InvalidRequest{"integer_list", R"({"id":[1]})", "id", "an integer"},
         InvalidRequest{"integer_above_2_63", R"({"graphs":[{"steps":9223372036854775808}]})", "steps", "below 2^63"},
         InvalidRequest{"integer_far_above", R"({"graphs":[{"steps":1e30}]})", "steps", "an integer"},
         InvalidRequest{"integer_just_above_as_float", R"({"graphs":[{"period":9.223372036854775808e18}]})", "period",
                        "an integer"},
-        InvalidRequest{"negative_bytes", R"({"graphs":[{"output_bytes":-16}]})", "output_bytes", "16 to 2^40"},
-        InvalidRequest{"negative_scratch", R"({"graphs":[{"kernel":{"scratch_bytes":-1}}]})", "scratch_bytes",
-                       "0 to 2^40"},
-        InvalidRequest{"negative_seed", R"({"graphs":[{"seed":-1}]})", "seed", "0 or more"},
-        InvalidRequest{"no_number", R"({"graphs":[{"fraction":"0.5"}]})", "fraction", "a number"},
-        InvalidRequest{"imbalance_no_number", R"({"graphs":[{"kernel":{"imbalance":[]}}]})", "imbalance", "a number"},
-        InvalidRequest{"no_text", R"({"graphs":[{"pattern":3}]})", "pattern", "a string"},
-        InvalidRequest{"kernel_name_no_text", R"({"graphs":[{"kernel":{"name":3}}]})", "kernel", "a string"},
-        InvalidRequest{"unknown_kernel", R"({"graphs":[{"kernel":{"name":"fma"}}]})", "kernel", "compute_bound"},
-        InvalidRequest{"no_truth", R"({"graphs":[{"kernel":{"persistent":1}}]})", "persistent", "true, false"},
         InvalidRequest{"no_repeats", R"({"repeats":0})", "repeats", "1 or more"},
         InvalidRequest{"negative_repeats", R"({"repeats":-2})", "repeats", "'-2'"},
         InvalidRequest{"negative_warmup", R"({"warmup":-1})", "warmup", "0 or more"},
@@ -173,58 +157,7 @@ TEST(Integer, NothingElseIs) {
   }
 }
 
-// The grammar; tests/python/words/test_numbers.py holds it to a second reader.
-TEST(ByteCount, IsReadExactly) {
-  const std::pair<const char*, std::int64_t> cases[] = {
-      {"0", 0},
-      {"64", 64},
-      {" 64 ", 64},
-      {"16B", 16},
-      {"64K", 65'536},
-      {"64k", 65'536},
-      {"64KiB", 65'536},
-      {"64 kiB", 65'536},
-      {"3M", 3 << 20},
-      {"2g", std::int64_t{2} << 30},
-      {"1T", std::int64_t{1} << 40},
-      {"1.5K", 1536},
-      {".5K", 512},
-      {"1.e3", 1000},
-      {"1e3K", 1'024'000},
-      {"1.5E+1", 15},
-      {"0.0009765625K", 1},
-      {"0e999999999T", 0},
-      {"8589934591G", std::int64_t{8'589'934'591} << 30},
-      {"9223372036854775807", largest},
-  };
-  for (const auto& [text, bytes] : cases) EXPECT_EQ(byte_count(text), bytes) << text;
-}
-
-TEST(ByteCount, NothingElseIs) {
-  for (const char* text : {"",
-                           "K",
-                           ".",
-                           "-1",
-                           "+1",
-                           "64KB",
-                           "16iB",
-                           "1X",
-                           "1 2",
-                           "0x10",
-                           "1e",
-                           "1e-1K",
-                           "1.5",
-                           "0.3K",
-                           "1.00000000000000001K",
-                           "1.5.5K",
-                           "inf",
-                           "8589934592G",
-                           "9223372036854775808",
-                           "18446744073709551617",
-                           "1e99999999999"})
-    EXPECT_EQ(byte_count(text), std::nullopt) << text;
-}
-
+// The grammar: tests/python/words/test_numbers.py.
 TEST(ByteCount, IsRefusedWithTheFlagsName) {
   try {
     field_value(*std::ranges::find(fields(), "output_bytes", &Field::name), "--output-bytes", "64KB");

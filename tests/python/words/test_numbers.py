@@ -7,7 +7,7 @@ from datetime import timedelta
 from fractions import Fraction
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from taskgrain.words import numbers
@@ -30,15 +30,24 @@ def test_bad_integers(text: object) -> None:
         numbers.integer(text, "x")
 
 
-NUMBERS = st.from_regex(r"[0-9]{0,20}(\.[0-9]{0,12})?([eE]\+?[0-9]{1,2})?", fullmatch=True)
+NUMBERS = st.from_regex(r"[0-9]{0,20}(\.[0-9]{0,12}){0,2}([eE][+-]?[0-9.]{1,2})?", fullmatch=True)
 UNITS = st.sampled_from(["", "B", *"KMGTkmgt", *(f"{one}iB" for one in "KMGTkmgt"), "KB", "iB", "x"])
 BYTES = st.builds("{}{}{}".format, NUMBERS, st.sampled_from(["", " "]), UNITS) | st.text(max_size=8)
 
 
 @given(BYTES)
+@example("1.00000000000000001K")
+@example("1.5")
+@example("20e-1")
+@example("1e1.")
+@example("8589934591G")
+@example("8589934592G")
+@example("9223372036854775807")
+@example("9223372036854775808")
+@example("18446744073709551617")
 def test_the_core_reads_bytes_as_fractions_do(text: str) -> None:
     """The grammar of docs/reference/cli.md a second time: a regular expression and exact fractions."""
-    grammar = r"(\d+\.?\d*|\.\d+)(?:[eE]\+?(\d+))?\s*(?:([KMGTkmgt])(?:iB)?|B)?"
+    grammar = r"(\d+\.?\d*|\.\d+)(?:[eE](?:\+?(\d+)|-0+))?\s*(?:([KMGTkmgt])(?:iB)?|B)?"
     match = re.fullmatch(grammar, text.strip(), re.ASCII)
     expected = None
     if match and text.isascii():
@@ -51,7 +60,7 @@ def test_the_core_reads_bytes_as_fractions_do(text: str) -> None:
         assert expected is None
 
 
-@pytest.mark.parametrize("text", ["64KB", "-1K", ""])
+@pytest.mark.parametrize("text", ["64KB", "-1K", "", "1e99999999999"])
 def test_bad_sizes(text: object) -> None:
     with pytest.raises(InputError, match=r"64KiB, 1M \(multiples of 1024; KB is not allowed\)"):
         numbers.size(text, "x")
