@@ -128,14 +128,14 @@ class GlobalArrays : public testing::TestWithParam<std::tuple<int, int, bool>> {
     });
   }
 };
-std::string name_of(const testing::TestParamInfo<std::tuple<int, int, bool>>& info) {
+std::string name_of_ranks(const testing::TestParamInfo<std::tuple<int, int, bool>>& info) {
   const auto [ranks, workers, in_place] = info.param;
   return std::to_string(ranks) + "x" + std::to_string(workers) + (in_place ? "OfAHost" : "Apart");
 }
 INSTANTIATE_TEST_SUITE_P(On, GlobalArrays,
                          testing::Values(std::tuple(1, 1, true), std::tuple(2, 1, true), std::tuple(3, 2, true),
                                          std::tuple(2, 1, false), std::tuple(3, 2, false)),
-                         name_of);
+                         name_of_ranks);
 
 TEST_P(GlobalArrays, AreOneMemory) {
   const auto programs = rounds(8);
