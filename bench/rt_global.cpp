@@ -62,16 +62,20 @@ int fib(int n) { return n < 2 ? n : fib(n - 1) + fib(n - 2); }
 void forks(rt::Runtime& runtime) {
   rt::GlobalMemory memory(runtime);
   rt::GlobalForks forks(memory);
-  const auto nothing = forks.function([](int n) { return n; });
-  const auto many = forks.function([&](int calls) {
-    for (int n = 0; n < calls; ++n) nothing.fork(n).join();
-  });
-  const rt::GlobalFunction<int(int, int)> tree = forks.function([&](int n, int least) -> int {
-    if (n < least) return fib(n);
-    auto left = tree.fork(n - 1, least);
-    const int right = tree(n - 2, least);
-    return left.join() + right;
-  });
+  const auto nothing = forks.function([](int n) { return n; }, "nothing");
+  const auto many = forks.function(
+      [&](int calls) {
+        for (int n = 0; n < calls; ++n) nothing.fork(n).join();
+      },
+      "many");
+  const rt::GlobalFunction<int(int, int)> tree = forks.function(
+      [&](int n, int least) -> int {
+        if (n < least) return fib(n);
+        auto left = tree.fork(n - 1, least);
+        const int right = tree(n - 2, least);
+        return left.join() + right;
+      },
+      "tree");
   if (memory.rank() == 0) std::printf("Forks\n");
   time(memory, "run of nothing", 20, [&](int) { forks.run(nothing, 0); });
   time(memory, "fork and join of nothing, of 1000 in a run, all", 1, [&](int) { forks.run(many, 1000); });

@@ -31,8 +31,8 @@ int main() {
   }
 
   rt::GlobalForks forks(memory);
-  const rt::GlobalFunction<double(std::size_t, std::size_t)> sum =
-      forks.function([&](std::size_t first, std::size_t count) -> double {
+  const rt::GlobalFunction<double(std::size_t, std::size_t)> sum = forks.function(
+      [&](std::size_t first, std::size_t count) -> double {
         if (count <= block) {
           const auto part = now.read(first, count);
           return std::accumulate(part.begin(), part.end(), 0.0);
@@ -40,7 +40,8 @@ int main() {
         auto left = sum.fork(first, count / 2);  // which another rank may take
         const double right = sum(first + count / 2, count - count / 2);
         return left.join() + right;
-      });
+      },
+      "sum");
   const double heat = forks.run(sum, 0, cells);  // by all ranks, and known to all
   if (comm.rank() == 0) std::printf("%d ranks, %d steps: the heat is still %.6f\n", comm.ranks(), steps, heat);
   return heat > 999.999 && heat < 1000.001 ? 0 : 1;

@@ -34,6 +34,8 @@ namespace detail {
 /// Below this address a fork is refused: its branches would overflow the stack of this thread. The highest while it is
 /// not known.
 inline constinit thread_local std::uintptr_t stack_end = UINTPTR_MAX;
+/// Half of the stack lies below; 0 while it is not known.
+inline constinit thread_local std::uintptr_t stack_middle = 0;
 /// Finds out. \throws UsageError  the stack ends soon after the address
 void check_stack(std::uintptr_t address);
 

@@ -109,6 +109,7 @@ class [[nodiscard]] Checkout {
 template <typename T>
 class GlobalArray {
   static_assert(std::is_trivially_copyable_v<T>, "the elements travel as bytes");
+  static_assert(!std::is_pointer_v<T> && !detail::is_view<T>, "an address says nothing on another rank");
   static_assert(alignof(T) <= detail::apart, "the memory is aligned to 128 bytes");
 
  public:

@@ -17,9 +17,11 @@
 #include <cstdint>
 #include <cstring>
 #include <deque>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <new>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <tuple>
@@ -39,12 +41,27 @@ struct ThrownElsewhere : std::runtime_error {
 
 namespace detail {
 
+/// What `ThrownElsewhere` says of what rank 0 has thrown; nothing if it has not.
+inline std::optional<std::string> text_of(const std::exception_ptr& thrown) {
+  if (!thrown) return std::nullopt;
+  try {
+    std::rethrow_exception(thrown);
+  } catch (const ThrownElsewhere& elsewhere) {
+    return elsewhere.what();
+  } catch (const std::exception& error) {
+    return std::string("rank 0: ") + message_of(error);
+  } catch (...) {
+    return "rank 0: an exception that is no std::exception";
+  }
+}
+
 template <typename Signature>
 struct TypedCall;
 
 /// As bytes: of a type that is one after another in memory and nothing else.
 template <typename T>
-inline constexpr bool travels = std::is_trivially_copyable_v<T> && !std::is_pointer_v<T> && alignof(T) <= 16;
+inline constexpr bool travels =
+    std::is_trivially_copyable_v<T> && !std::is_pointer_v<T> && !is_view<T> && alignof(T) <= 16;
 template <>
 inline constexpr bool travels<void> = true;
 
@@ -123,8 +140,7 @@ class [[nodiscard]] GlobalFork<R(Args...)> {
     core_ = nullptr;
     if (here) return static_cast<Call*>(frame_.call)->call_with(arguments_);
     if (frame_.thrown) std::rethrow_exception(std::exchange(frame_.thrown, nullptr));
-    if (frame_.state.load() == detail::GlobalFrame::State::threw)
-      throw ThrownElsewhere("rank " + std::to_string(frame_.taken_by) + ": " + frame_.error);
+    if (frame_.state.load() == detail::GlobalFrame::State::threw) throw ThrownElsewhere(frame_.error);
     if constexpr (!std::is_void_v<R>) return *std::launder(reinterpret_cast<R*>(result_));
   }
 
@@ -171,8 +187,9 @@ class GlobalForks {
 
   /// By all ranks, in the same order.
   /// \param function  its arguments and its result travel as bytes
+  /// \param name      for errors, and to see that all ranks have the same
   template <typename F>
-  auto function(F function, std::string name = "call") {
+  auto function(F function, std::string name) {
     return make(std::function(std::move(function)), std::move(name));
   }
 
@@ -182,26 +199,26 @@ class GlobalForks {
   /// \throws what it throws, elsewhere ThrownElsewhere; RankFailed; UsageError  the ranks have other functions
   template <typename R, typename... Args>
   R run(const GlobalFunction<R(Args...)>& function, const std::type_identity_t<std::decay_t<Args>>&... args) {
-    core_->begin();
+    core_->begin(*function.call_);
     typename detail::TypedCall<R(Args...)>::Kept result{};
     auto* const bytes = reinterpret_cast<std::byte*>(&result);
+    std::exception_ptr thrown;
     fork_join(memory_->runtime(), [&] {
-      const detail::InStrand unchecked(detail::unchecked_strand);
-      if (core_->rank() != 0) return core_->help(bytes, sizeof result);
       try {
+        if (core_->rank() != 0) return core_->help(bytes, sizeof result);
         if constexpr (std::is_void_v<R>)
           function(args...);
         else
           result = function(args...);
       } catch (const RankFailed&) {
         throw;
-      } catch (const std::exception& error) {
-        core_->end(bytes, sizeof result, detail::message_of(error));
-        throw;
+      } catch (...) {
+        thrown = std::current_exception();
       }
-      core_->end(bytes, sizeof result, nullptr);
+      if (core_->rank() == 0) core_->end(bytes, sizeof result, detail::text_of(thrown));
     });
-    memory_->fence();
+    memory_->fence();  // before a rank leaves by an exception, all know of it
+    if (thrown) std::rethrow_exception(thrown);
     if constexpr (!std::is_void_v<R>) return result;
   }
 

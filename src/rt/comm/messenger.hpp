@@ -58,6 +58,7 @@ class Messenger final : public Messages {
   bool in_use() const noexcept override { return engine_.exists(); }
   void progress() override;
   void wait_until(const std::function<bool()>& done) override {
+    if (progress_.runs_here()) throw UsageError("the function of a message cannot wait for other ranks");
     progress_.open();
     progress_.check_may_wait();
     progress_.poll_until(done);

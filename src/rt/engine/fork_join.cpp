@@ -34,6 +34,7 @@ void check_stack(std::uintptr_t address) {
     pthread_attr_destroy(&attributes);
     begin = reinterpret_cast<std::uintptr_t>(lowest);
     stack_end = begin + guard + std::min(stack_kept, bytes / 4);
+    stack_middle = begin + bytes / 2;
   }
   if (begin <= address && address < stack_end)  // else it is on a stack of the user's own
     throw UsageError(

@@ -6,7 +6,7 @@ namespace taskgrain::rt::detail {
 
 GlobalCopy* GlobalCopies::find(const GlobalStorage& storage, std::size_t first, std::size_t count) {
   // Those that may cover it begin at most so far before it.
-  const std::size_t from = first - std::min(first, longest_);
+  const std::size_t from = first - std::min(first, longest_[storage.number]);
   for (auto at = listed_.lower_bound({storage.number, from}); at != listed_.end(); ++at) {
     if (at->first.first != storage.number || at->first.second > first) return nullptr;
     GlobalCopy& copy = *at->second;
@@ -42,14 +42,20 @@ GlobalCopy& GlobalCopies::add(const GlobalStorage& storage, std::size_t first, s
   return copy;
 }
 
+const GlobalCopy* GlobalCopies::used() const noexcept {
+  const auto found = std::ranges::find_if(copies_, [](const GlobalCopy& copy) { return copy.uses > 0; });
+  return found == copies_.end() ? nullptr : &*found;
+}
+
 void GlobalCopies::list(GlobalCopy& copy) {
   listed_.emplace(std::pair(copy.storage->number, copy.first), &copy);
   copy.listed = true;
-  longest_ = std::max(longest_, copy.count);
+  std::size_t& longest = longest_[copy.storage->number];
+  longest = std::max(longest, copy.count);
 }
 
 void GlobalCopies::unlist(const GlobalStorage& storage, std::size_t first, std::size_t count) {
-  const std::size_t from = first - std::min(first, longest_);
+  const std::size_t from = first - std::min(first, longest_[storage.number]);
   for (auto at = listed_.lower_bound({storage.number, from});
        at != listed_.end() && at->first.first == storage.number && at->first.second < first + count;)
     at = at->second->overlaps(storage, first, count) ? unlist(at) : std::next(at);
@@ -57,7 +63,7 @@ void GlobalCopies::unlist(const GlobalStorage& storage, std::size_t first, std::
 
 void GlobalCopies::unlist_all() {
   for (auto at = listed_.begin(); at != listed_.end();) at = unlist(at);
-  longest_ = 0;
+  longest_.clear();
 }
 
 void GlobalCopies::unlist(GlobalCopy& copy) {

@@ -71,6 +71,8 @@ class GlobalCopies {
   /// Takes those with any of these elements off the list.
   void unlist(const GlobalStorage& storage, std::size_t first, std::size_t count);
   void unlist_all();
+  /// One that is used; null if there is none.
+  const GlobalCopy* used() const noexcept;
   /// One use less.
   void release(GlobalCopy& copy) {
     if (--copy.uses == 0 && !copy.listed) erase(copy);
@@ -84,8 +86,9 @@ class GlobalCopies {
   void erase(GlobalCopy& copy);
 
   const std::size_t most_;
-  std::size_t bytes_ = 0, longest_ = 0;  // longest_: the most elements that a listed copy has had since the last fence
-  std::list<GlobalCopy> copies_;         // the last used first
+  std::size_t bytes_ = 0;
+  std::map<std::uint32_t, std::size_t> longest_;  // by array: the most elements of a listed copy since the last fence
+  std::list<GlobalCopy> copies_;                  // the last used first
   Listed listed_;
 };
 

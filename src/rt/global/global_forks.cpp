@@ -29,14 +29,29 @@ namespace taskgrain::rt::detail {
 
 namespace {
 
-constexpr const char* no_exception = "an exception that is no std::exception";
+/// Between two looks of a thread that waits: spins, then yields, then sleeps.
+class Backoff {
+ public:
+  void wait() {
+    if (idle_ < 2000)
+      pause();
+    else if (idle_ < 20'000)
+      std::this_thread::yield();
+    else
+      std::this_thread::sleep_for(std::chrono::microseconds(50));
+    ++idle_;
+  }
+
+ private:
+  int idle_ = 0;
+};
 
 class GlobalForksOfRanks final : public GlobalForksCore {
  public:
   using State = GlobalFrame::State;
 
   GlobalForksOfRanks(Communicator* comm, std::shared_ptr<GlobalMemoryCore> memory)
-      : comm_(comm), memory_(std::move(memory)) {
+      : comm_(comm), memory_(std::move(memory)), asked_(static_cast<std::size_t>(ranks())) {
     if (ranks() == 1) return;
     const SharedMemory* const shared = comm->messages().shared_memory();
     for (int k = 1; k < ranks(); ++k) victims_.push_back((rank() + k) % ranks());
@@ -55,9 +70,9 @@ class GlobalForksOfRanks final : public GlobalForksCore {
   void fork(GlobalFrame& frame) override;
   bool join(GlobalFrame& frame) override;
   void drop(GlobalFrame& frame) noexcept override;
-  void begin() override;
+  void begin(const GlobalCall& called) override;
   void help(std::byte* result, std::size_t bytes) override;
-  void end(const std::byte* result, std::size_t bytes, const char* error) override;
+  void end(const std::byte* result, std::size_t bytes, const std::optional<std::string>& error) override;
 
  private:
   /// A call of another rank.
@@ -69,7 +84,37 @@ class GlobalForksOfRanks final : public GlobalForksCore {
   };
 
   int ranks() const noexcept { return comm_ == nullptr ? 1 : comm_->ranks(); }
+  /// Counts a thread that waits, and so takes calls of others, or (-1) one that runs something meanwhile. When nobody
+  /// waits, those that have not begun go back.
+  class Waiting {
+   public:
+    Waiting(GlobalForksOfRanks& of, int by) : of_(of), by_(by) { change(by_); }
+    ~Waiting() { change(-by_); }
+    Waiting(const Waiting&) = delete;
+    Waiting& operator=(const Waiting&) = delete;
+
+   private:
+    void change(int by) noexcept {
+      std::deque<Taken> unwanted;
+      {
+        const std::lock_guard lock(of_.mutex_);
+        of_.waiting_ += by;
+        if (of_.waiting_ == 0) unwanted.swap(of_.taken_);
+      }
+      try {
+        for (const Taken& taken : unwanted) of_.return_->send(taken.home, taken.frame);
+      } catch (const std::exception&) {  // a rank has failed
+      }
+    }
+
+    GlobalForksOfRanks& of_;
+    const int by_;
+  };
+
   void unlink(GlobalFrame& frame) noexcept;
+  void take_messages();
+  bool take_back(GlobalFrame& frame) noexcept;
+  void returned(std::uint64_t number);
   void answer();
   void ended(std::uint64_t number, State how, view<std::byte> result);
   template <typename Done>
@@ -80,7 +125,6 @@ class GlobalForksOfRanks final : public GlobalForksCore {
   void run(const Taken& taken);
   void leave();
 
-  static constexpr std::uintptr_t kept_for_one = 256 << 10;  // of the stack, for a call on top of one that waits
   static constexpr std::chrono::microseconds shortest_patience{1}, longest_patience{200};
 
   Communicator* const comm_;
@@ -95,8 +139,9 @@ class GlobalForksOfRanks final : public GlobalForksCore {
   std::uint64_t frames_ = 0;
   std::unordered_map<std::uint64_t, GlobalFrame*> away_;
   std::deque<int> questions_of_;    // ranks that wait for an answer
-  bool asks_ = false;               // a question of this rank is under way
-  std::optional<Taken> taken_;      // and has been answered with a call
+  std::vector<bool> asked_;         // ranks that have not answered this one
+  std::deque<Taken> taken_;         // answers that have not begun
+  int waiting_ = 0;                 // threads that take calls of others
   std::size_t next_ = 0, far_ = 0;  // whom it asks next
   std::chrono::microseconds patience_ = shortest_patience;
   std::chrono::steady_clock::time_point ask_at_{};  // not before
@@ -104,7 +149,8 @@ class GlobalForksOfRanks final : public GlobalForksCore {
   bool threw_ = false;
 
   std::optional<ActiveMessage<int>> ask_;
-  std::optional<ActiveMessage<>> nothing_;
+  std::optional<ActiveMessage<int>> nothing_;
+  std::optional<ActiveMessage<std::uint64_t>> return_;
   std::optional<ActiveMessage<int, std::uint64_t, std::uint32_t, view<std::byte>>> give_;
   std::optional<ActiveMessage<std::uint64_t, bool, view<std::byte>>> answer_;
   std::optional<ActiveMessage<bool, view<std::byte>>> end_;
@@ -114,23 +160,26 @@ void GlobalForksOfRanks::make_messages(const std::shared_ptr<GlobalForksOfRanks>
   ask_ = comm_->active_message(
       [self](int from) {
         const std::lock_guard lock(self->mutex_);
-        if (!self->runs_.load()) return self->nothing_->send(from);
+        if (!self->runs_.load()) return self->nothing_->send(from, self->rank());
         self->questions_of_.push_back(from);
         self->questions_.store(static_cast<int>(self->questions_of_.size()), std::memory_order_release);
       },
       "question for a fork");
   nothing_ = comm_->active_message(
-      [self] {
+      [self](int from) {
         const std::lock_guard lock(self->mutex_);
-        self->asks_ = false;
+        self->asked_[static_cast<std::size_t>(from)] = false;
       },
       "no fork");
   give_ = comm_->active_message(
       [self](int home, std::uint64_t frame, std::uint32_t call, view<std::byte> arguments) {
         const std::lock_guard lock(self->mutex_);
-        self->taken_ = Taken{home, frame, call, {arguments.begin(), arguments.end()}};
+        self->asked_[static_cast<std::size_t>(home)] = false;
+        if (self->waiting_ == 0) return self->return_->send(home, frame);
+        self->taken_.push_back({home, frame, call, {arguments.begin(), arguments.end()}});
       },
       "fork");
+  return_ = comm_->active_message([self](std::uint64_t frame) { self->returned(frame); }, "fork that is not taken");
   answer_ = comm_->active_message(
       [self](std::uint64_t frame, bool threw, view<std::byte> result) {
         self->ended(frame, threw ? State::threw : State::done, result);
@@ -160,6 +209,20 @@ void GlobalForksOfRanks::fork(GlobalFrame& frame) {
     (newest_ == nullptr ? oldest_ : newest_->newer) = &frame;
     newest_ = &frame;
   }
+  try {
+    take_messages();
+  } catch (...) {  // a rank has failed, and the frame ends
+    const std::lock_guard lock(mutex_);
+    if (frame.state.load(std::memory_order_relaxed) == State::queued)
+      unlink(frame);
+    else
+      away_.erase(frame.number);
+    throw;
+  }
+}
+
+/// Takes what has come, and answers who has asked.
+void GlobalForksOfRanks::take_messages() {
   if (ranks() == 1) return;
   comm_->progress();
   if (questions_.load(std::memory_order_relaxed) > 0) answer();
@@ -171,25 +234,30 @@ void GlobalForksOfRanks::unlink(GlobalFrame& frame) noexcept {
 }
 
 bool GlobalForksOfRanks::join(GlobalFrame& frame) {
-  {
-    const std::lock_guard lock(mutex_);
-    if (frame.state.load(std::memory_order_relaxed) == State::queued) {
-      unlink(frame);
-      return true;
-    }
+  take_messages();
+  while (!take_back(frame)) {
+    work_until([&] { return frame.state.load(std::memory_order_acquire) != State::away; });
+    if (frame.state.load(std::memory_order_relaxed) == State::queued) continue;  // it has been returned
+    memory_->acquire();
+    return false;
   }
-  work_until([&] { return frame.state.load(std::memory_order_acquire) != State::away; });
-  memory_->acquire();
-  return false;
+  return true;
+}
+
+/// \returns whether it was queued
+bool GlobalForksOfRanks::take_back(GlobalFrame& frame) noexcept {
+  const std::lock_guard lock(mutex_);
+  if (frame.state.load(std::memory_order_relaxed) != State::queued) return false;
+  unlink(frame);
+  return true;
 }
 
 void GlobalForksOfRanks::drop(GlobalFrame& frame) noexcept {
-  {
-    const std::lock_guard lock(mutex_);
-    if (frame.state.load(std::memory_order_relaxed) == State::queued) return unlink(frame);
-  }
   try {
-    while (frame.state.load(std::memory_order_acquire) == State::away) comm_->progress(), pause();
+    for (Backoff backoff; !take_back(frame); backoff.wait()) {
+      if (frame.state.load(std::memory_order_acquire) >= State::done) return;
+      take_messages();
+    }
   } catch (const std::exception&) {  // a rank has failed: nothing comes any more that this run waits for
     const std::lock_guard lock(mutex_);
     away_.erase(frame.number);
@@ -214,7 +282,7 @@ void GlobalForksOfRanks::answer() {
       away_.emplace(frame->number, frame);
     }
   }
-  if (frame == nullptr) return nothing_->send(to);
+  if (frame == nullptr) return nothing_->send(to, rank());
   memory_->release();
   give_->send(to, rank(), frame->number, frame->call->number,
               {const_cast<std::byte*>(frame->arguments), frame->call->arguments_bytes});
@@ -233,24 +301,33 @@ void GlobalForksOfRanks::ended(std::uint64_t number, State how, view<std::byte> 
   frame.state.store(how, std::memory_order_release);
 }
 
+/// A rank that has found something else to do does not run this fork.
+void GlobalForksOfRanks::returned(std::uint64_t number) {
+  const std::lock_guard lock(mutex_);
+  const auto found = away_.find(number);
+  if (found == away_.end()) return;
+  GlobalFrame& frame = *found->second;
+  away_.erase(found);
+  frame.older = nullptr;
+  frame.newer = oldest_;
+  (oldest_ == nullptr ? newest_ : oldest_->older) = &frame;
+  oldest_ = &frame;
+  frame.state.store(State::queued, std::memory_order_release);
+}
+
 // -- work for a thread that waits
 
-/// Runs forks of this rank, and calls of others, on top of what waits, but for the last part of the stack.
+/// Runs forks of this rank, and calls of others, on top of what waits, in the upper half of the stack: so each of them
+/// has the other half at least.
 template <typename Done>
 void GlobalForksOfRanks::work_until(const Done& done) {
   const auto here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
   if (stack_end == UINTPTR_MAX) check_stack(here);
-  const bool deep = here < stack_end + kept_for_one;
-  for (int idle = 0; !done(); ++idle) {
-    if (ranks() > 1) comm_->progress();
-    if (questions_.load(std::memory_order_relaxed) > 0) answer();
-    if (!deep && work()) idle = 0;
-    if (idle < 2000)
-      pause();
-    else if (idle < 20'000)
-      std::this_thread::yield();
-    else
-      std::this_thread::sleep_for(std::chrono::microseconds(50));
+  const bool works = here > stack_middle;
+  const Waiting waiting(*this, works ? 1 : 0);
+  for (Backoff backoff; !done(); backoff.wait()) {
+    take_messages();
+    if (works && work()) backoff = {};
   }
 }
 
@@ -263,33 +340,37 @@ bool GlobalForksOfRanks::work() {
       mine = newest_;
       unlink(*mine);
       mine->state.store(State::away, std::memory_order_relaxed);  // not queued, and not ended
-    } else if (taken_) {
-      taken = std::exchange(taken_, std::nullopt);
-      asks_ = false;
+    } else if (!taken_.empty()) {
+      taken = std::move(taken_.front());
+      taken_.pop_front();
     }
   }
-  if (mine != nullptr) return run(*mine), true;
-  if (taken) return run(*taken), true;
-  ask();
-  return false;
+  if (mine == nullptr && !taken) return ask(), false;
+  const Waiting runs(*this, -1);
+  mine != nullptr ? run(*mine) : run(*taken);
+  return true;
 }
 
-/// Asks the next rank, now and then: those of this host in turn, and one of another host after that.
+/// Asks a rank that has answered its last question, now and then: those of this host in turn, and one of another host
+/// after that.
 void GlobalForksOfRanks::ask() {
   if (ranks() == 1) return;
   const auto now = std::chrono::steady_clock::now();
+  int to = 0;
   {
     const std::lock_guard lock(mutex_);
-    if (asks_ || over_.load() || now < ask_at_) return;
-    asks_ = true;
+    if (over_.load() || now < ask_at_) return;
     patience_ = std::min(2 * patience_, longest_patience);
     ask_at_ = now + patience_;
+    const std::size_t far = victims_.size() - near_;
+    std::size_t victim = next_;
+    next_ = (next_ + 1) % (near_ + (far > 0 ? 1 : 0));
+    if (victim == near_) victim += far_++ % far;
+    to = victims_[victim];
+    if (asked_[static_cast<std::size_t>(to)]) return;
+    asked_[static_cast<std::size_t>(to)] = true;
   }
-  const std::size_t far = victims_.size() - near_;
-  std::size_t victim = next_;
-  next_ = (next_ + 1) % (near_ + (far > 0 ? 1 : 0));
-  if (victim == near_) victim += far_++ % far;
-  ask_->send(victims_[victim], rank());
+  ask_->send(to, rank());
 }
 
 void GlobalForksOfRanks::run(GlobalFrame& frame) {
@@ -312,10 +393,12 @@ void GlobalForksOfRanks::run(const Taken& taken) {
     threw = false;
   } catch (const RankFailed&) {
     throw;
-  } catch (const std::exception& thrown) {
+  } catch (const ThrownElsewhere& thrown) {  // which says where
     error = message_of(thrown);
+  } catch (const std::exception& thrown) {
+    error = "rank " + std::to_string(rank()) + ": " + message_of(thrown);
   } catch (...) {
-    error = no_exception;
+    error = "rank " + std::to_string(rank()) + ": an exception that is no std::exception";
   }
   memory_->release();
   const auto* const text = reinterpret_cast<std::byte*>(error.data());
@@ -327,18 +410,19 @@ void GlobalForksOfRanks::run(const Taken& taken) {
 
 // -- runs
 
-void GlobalForksOfRanks::begin() {
+void GlobalForksOfRanks::begin(const GlobalCall& called) {
   if (Worker::current() != nullptr) throw UsageError("GlobalForks::run is called in the program, not in a task");
   // Rank 0 may end before this one has begun.
   over_.store(false);
   threw_ = false;
-  std::string functions;
-  for (const GlobalCall* call : calls_) functions += call->name + " of " + call->signature + "; ";
+  std::string functions = "run of " + called.name + " (function " + std::to_string(called.number) + "), with";
+  for (const GlobalCall* call : calls_) functions += " " + call->name + " of " + call->signature + ";";
   if (comm_ != nullptr)
     for (const std::string& other : comm_->all_gather(functions))
       if (other != functions)
-        throw UsageError("the ranks have other functions for forks: " + functions + "and " + other +
-                         "all make the same ones in the same order");
+        throw UsageError("the ranks do not run the same: here " + functions + " and on another rank " + other +
+                         " all make the same functions in the same order");
+  memory_->look_for_races(false);
   const std::lock_guard lock(mutex_);
   patience_ = shortest_patience;
   ask_at_ = {};
@@ -349,17 +433,16 @@ void GlobalForksOfRanks::help(std::byte* result, std::size_t bytes) {
   work_until([&] { return over_.load(std::memory_order_acquire); });
   leave();
   const std::lock_guard lock(mutex_);
-  if (threw_)
-    throw ThrownElsewhere("rank 0: " + std::string(reinterpret_cast<const char*>(result_.data()), result_.size()));
+  if (threw_) throw ThrownElsewhere(std::string(reinterpret_cast<const char*>(result_.data()), result_.size()));
   std::copy_n(result_.data(), std::min(bytes, result_.size()), result);
 }
 
-void GlobalForksOfRanks::end(const std::byte* result, std::size_t bytes, const char* error) {
-  const auto* const first = error == nullptr ? result : reinterpret_cast<const std::byte*>(error);
-  const view<std::byte> told(const_cast<std::byte*>(first), error == nullptr ? bytes : std::strlen(error));
+void GlobalForksOfRanks::end(const std::byte* result, std::size_t bytes, const std::optional<std::string>& error) {
+  const auto* const first = error ? reinterpret_cast<const std::byte*>(error->data()) : result;
+  const view<std::byte> told(const_cast<std::byte*>(first), error ? error->size() : bytes);
   memory_->release();
   over_.store(true);
-  for (int other = 1; other < ranks(); ++other) end_->send(other, error != nullptr, told);
+  for (int other = 1; other < ranks(); ++other) end_->send(other, error.has_value(), told);
   leave();
 }
 
@@ -367,18 +450,15 @@ void GlobalForksOfRanks::end(const std::byte* result, std::size_t bytes, const c
 void GlobalForksOfRanks::leave() {
   const auto asks = [&] {
     const std::lock_guard lock(mutex_);
-    return asks_;
+    return std::ranges::any_of(asked_, [](bool asked) { return asked; });
   };
-  while (asks()) {
-    comm_->progress();
-    while (questions_.load() > 0) answer();
-    pause();
-  }
+  for (Backoff backoff; asks(); backoff.wait()) take_messages();
   {
     const std::lock_guard lock(mutex_);
     runs_.store(false);
   }
   while (questions_.load() > 0) answer();
+  memory_->look_for_races(true);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <exception>
 #include <new>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "engine/work.hpp"
@@ -19,7 +20,7 @@ namespace {
 
 /// So long a rank waits for others at a fence before they all exchange.
 constexpr auto before_exchange = std::chrono::milliseconds(200);
-constexpr const char* fence_call = "fence of global memory";
+std::atomic<int> memories{0};  // that this process has made, as all ranks do in one order
 
 /// The same on all ranks.
 class NoMemory : public std::bad_alloc {
@@ -43,12 +44,12 @@ std::shared_ptr<GlobalMemoryCore> GlobalMemoryCore::make(Communicator* comm, Glo
     int of_host = comm->rank();
     if (const SharedMemory* const shared = comm->messages().shared_memory(); options.in_place && shared != nullptr)
       for (of_host = 0; !shared->shared_with(of_host);) ++of_host;
-    const auto all = comm->all_gather(std::array<int, 2>{of_host, options.check ? 1 : 0});
+    const auto all = comm->all_gather(std::array<int, 3>{of_host, options.check, options.in_place});
     first.clear();
-    for (const auto& [host, check] : all) {
+    for (const auto& [host, check, in_place] : all) {
       first.push_back(host);
-      if (check != all.front()[1])
-        throw UsageError("GlobalMemoryOptions::check is set on some ranks; all have to set it, or none");
+      if (check != all.front()[1] || in_place != all.front()[2])
+        throw UsageError("GlobalMemoryOptions: all ranks set the same check, and the same in_place");
     }
   }
   auto made = std::make_shared<GlobalMemoryOfRanks>(comm, options, first);
@@ -58,7 +59,8 @@ std::shared_ptr<GlobalMemoryCore> GlobalMemoryCore::make(Communicator* comm, Glo
 
 GlobalMemoryOfRanks::GlobalMemoryOfRanks(Communicator* comm, const GlobalMemoryOptions& options,
                                          const std::vector<int>& first)
-    : comm_(comm), options_(options), hosts_(first, comm == nullptr ? 0 : comm->rank()), copies_(options.cache_bytes) {
+    : comm_(comm), options_(options), hosts_(first, comm == nullptr ? 0 : comm->rank()),
+      fence_call_("fence of global memory " + std::to_string(++memories)), copies_(options.cache_bytes) {
   if (ranks() == 1 || hosts_.number() > 1) return;
   SharedMemory& shared = *comm->messages().shared_memory();
   std::size_t offset = 0;
@@ -120,20 +122,24 @@ GlobalStorage& GlobalMemoryOfRanks::add(std::string name, std::size_t size, std:
   }
   if (comm_ != nullptr) {
     const auto offset = array.shared != nullptr ? comm_->messages().shared_memory()->offset(array.shared) : 0;
-    const auto told =
-        comm_->all_gather(std::pair(std::array<std::size_t, 4>{size, element_bytes, block, offset}, none));
+    const auto told = comm_->all_gather(
+        std::tuple(std::array<std::size_t, 4>{size, element_bytes, block, offset}, storage.name, none));
     for (int other = ranks(); other-- > 0;) {
-      const auto& [numbers, text] = told[static_cast<std::size_t>(other)];
+      const auto& [numbers, named, text] = told[static_cast<std::size_t>(other)];
       if (!text.empty()) none = "rank " + std::to_string(other) + ": " + text;
+      const auto& [first, first_named, ok] = told.front();
+      if (named != first_named)
+        unlike = "rank " + std::to_string(other) + " makes " + named + " and rank 0 " + first_named;
       for (std::size_t k = 0; k < 3; ++k)
-        if (numbers[k] != told.front().first[k])
+        if (numbers[k] != first[k])
           unlike = storage.name + ": rank " + std::to_string(other) + " gives " + std::to_string(numbers[k]) +
-                   " and rank 0 " + std::to_string(told.front().first[k]) + " as the " +
+                   " and rank 0 " + std::to_string(first[k]) + " as the " +
                    std::array{"number of elements", "bytes of an element", "elements of a block"}[k];
     }
     const int home = hosts_.ranks(hosts_.here()).front();
     if (none.empty() && unlike.empty() && rank() != home)
-      storage.elements = comm_->messages().shared_memory()->at(home, told[static_cast<std::size_t>(home)].first[3]);
+      storage.elements =
+          comm_->messages().shared_memory()->at(home, std::get<0>(told[static_cast<std::size_t>(home)])[3]);
   }
   array.ended = !unlike.empty() || !none.empty();
   if (!unlike.empty()) throw UsageError(unlike);
@@ -186,6 +192,11 @@ void GlobalMemoryOfRanks::fence() {
   const CurrentWorkerScope outside(nullptr);  // as the program outside of fork_join waits
   if (comm_ != nullptr) comm_->progress();    // throws if a rank has failed, which must not come to the fence
   release();
+  {
+    const std::lock_guard lock(mutex_);
+    if (const GlobalCopy* const held = copies_.used())
+      throw UsageError("a fence while " + elements(*held->storage, held->first, held->count) + " are checked out");
+  }
   options_.check ? races_.look(comm_) : wait_for_all();
   acquire();
   free_ended();
@@ -204,7 +215,7 @@ void GlobalMemoryOfRanks::acquire() noexcept {
 
 void GlobalMemoryOfRanks::wait_for_all() {
   if (ranks() == 1) return;
-  if (!counter_) return static_cast<void>(comm_->messages().exchange({{}}, fence_call));
+  if (!counter_) return static_cast<void>(comm_->messages().exchange({{}}, fence_call_));
   using State = FenceCounter::State;
   counter_->arrive();
   State state = counter_->state();
@@ -220,7 +231,7 @@ void GlobalMemoryOfRanks::wait_for_all() {
       return (state = counter_->state()) != State::waiting;
     });
   }
-  if (state == State::slow) comm_->messages().exchange({{}}, fence_call);
+  if (state == State::slow) comm_->messages().exchange({{}}, fence_call_);
 }
 
 void GlobalMemoryOfRanks::close() noexcept {
@@ -301,13 +312,22 @@ std::byte* GlobalMemoryOfRanks::check_out(const GlobalStorage& storage, std::siz
     return here(storage, first, count).data();
   }
   copy = &(mode == Mode::read ? listed_copy(storage, first, count) : own_copy(storage, first, count));
-  if (mode == Mode::read_write) fetch(*copy);
-  if (mode != Mode::write) wait_until([&] { return copy->missing.load(std::memory_order_acquire) == 0; });
+  try {
+    if (mode == Mode::read_write) fetch(*copy);
+    if (mode != Mode::write) wait_until([&] { return copy->missing.load(std::memory_order_acquire) == 0; });
+  } catch (...) {
+    const std::lock_guard lock(mutex_);
+    copies_.release(*copy);
+    throw;
+  }
   return copy->at(first);
 }
 
 void GlobalMemoryOfRanks::prefetch(const GlobalStorage& storage, std::size_t first, std::size_t count) {
-  if (count == 0) return;
+  {
+    const std::lock_guard lock(mutex_);
+    if (count == 0 || !copies_.make_room(count * storage.element_bytes)) return;
+  }
   GlobalCopy& copy = listed_copy(storage, first, count);
   const std::lock_guard lock(mutex_);
   copies_.release(copy);

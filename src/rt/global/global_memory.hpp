@@ -42,6 +42,7 @@ class GlobalMemoryOfRanks final : public GlobalMemoryCore {
   void close() noexcept override;
   void release() override;
   void acquire() noexcept override;
+  void look_for_races(bool looks) noexcept override { races_.look(looks); }
   void fail() noexcept override;
   std::byte* check_out(const GlobalStorage& storage, std::size_t first, std::size_t count, Mode mode,
                        GlobalCopy*& copy) override;
@@ -90,6 +91,7 @@ class GlobalMemoryOfRanks final : public GlobalMemoryCore {
   Communicator* const comm_;
   const GlobalMemoryOptions options_;
   const GlobalHosts hosts_;
+  const std::string fence_call_;
   Races races_;
   std::optional<FenceCounter> counter_;  // if all ranks are of one host
   std::atomic<int> under_way_{0};        // copies that come or go

@@ -38,7 +38,7 @@ namespace taskgrain::rt::detail {
 
 void Races::note(const GlobalStorage& storage, std::size_t first, std::size_t count, Mode mode,
                  const std::source_location& where) {
-  if (count == 0 || global_strand == unchecked_strand) return;
+  if (count == 0 || !looks_.load(std::memory_order_relaxed)) return;
   Use use{storage.number, where.line(),       first,        count,
           global_strand,  mode != Mode::read, storage.name, where.file_name()};
   const std::lock_guard lock(mutex_);
@@ -69,7 +69,10 @@ void Races::look(Communicator* comm) {
     });
     for (const Found& other : open) {
       if (!(other.use->writes || now.use->writes)) continue;
-      if (other.rank == now.rank && other.use->strand == now.use->strand) continue;
+      // The program of a rank (strand 0) does not run beside its loops.
+      if (other.rank == now.rank &&
+          (other.use->strand == now.use->strand || other.use->strand == 0 || now.use->strand == 0))
+        continue;
       throw UsageError("a race: " + other.use->text(other.rank) + ", and " + now.use->text(now.rank) +
                        ", with no fence between them");
     }

@@ -3,6 +3,7 @@
 /// Finds two uses of an element, between two fences, of which one writes, by different ranks or different calls of the
 /// body of a loop.
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
@@ -25,7 +26,11 @@ class Races {
   /// By all ranks, when all uses have ended. \throws UsageError  on all ranks, with the first race by element
   void look(Communicator* comm);
 
+  /// Whether uses are noted.
+  void look(bool looks) noexcept { looks_.store(looks); }
+
  private:
+  std::atomic<bool> looks_{true};
   std::mutex mutex_;
   std::vector<Use> uses_;
 };

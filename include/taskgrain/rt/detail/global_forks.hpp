@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "taskgrain/rt/detail/global_memory.hpp"
@@ -47,7 +48,8 @@ struct GlobalFrame {
 /// Forks of a rank, and calls that it has from others.
 ///
 ///   a frame is in the list of its rank while it is queued, in the order of forks; the oldest is given away
-///   a rank has one question to others under way, or one call from them to begin, or neither
+///   a rank has one question to each other one under way at most
+///   a call that was given begins in a thread that waits, or goes back when none does
 ///   what a rank has written is at home before it gives a call away, and before it answers one
 ///   copies are dropped before a call from another rank begins, and when an answer has come
 class GlobalForksCore {
@@ -64,11 +66,11 @@ class GlobalForksCore {
   /// \returns when nobody runs it, and nobody will
   virtual void drop(GlobalFrame& frame) noexcept = 0;
   /// By all ranks, before and after `call` runs on rank 0, and the others take parts of it.
-  virtual void begin() = 0;
+  virtual void begin(const GlobalCall& called) = 0;
   /// By ranks but 0: runs calls of others until rank 0 ends.
   virtual void help(std::byte* result, std::size_t bytes) = 0;
-  /// By rank 0. \param error  null: it has not thrown
-  virtual void end(const std::byte* result, std::size_t bytes, const char* error) = 0;
+  /// By rank 0. \param error  what it has thrown
+  virtual void end(const std::byte* result, std::size_t bytes, const std::optional<std::string>& error) = 0;
 };
 
 }  // namespace taskgrain::rt::detail

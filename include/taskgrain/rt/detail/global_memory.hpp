@@ -60,8 +60,6 @@ struct GlobalStorage {
 /// Which of the calls that may run beside each other this thread is in: 0 for the program of the rank, or 1 + the number
 /// of the call in a loop.
 inline constinit thread_local std::uint64_t global_strand = 0;
-/// One in which uses are not noted.
-inline constexpr std::uint64_t unchecked_strand = UINT64_MAX;
 class InStrand {
  public:
   explicit InStrand(std::uint64_t strand) noexcept : outside_(std::exchange(global_strand, strand)) {}
@@ -99,6 +97,8 @@ class GlobalMemoryCore {
   virtual void release() = 0;
   /// Forgets copies, so that this rank reads what others have written.
   virtual void acquire() noexcept = 0;
+  /// Whether uses are noted from now on.
+  virtual void look_for_races(bool looks) noexcept = 0;
   /// Fails all ranks, because of the exception that is being handled.
   virtual void fail() noexcept = 0;
 

@@ -206,10 +206,12 @@ TEST_P(GlobalArrays, DoNotCopyMoreThanThereIsRoomFor) {
   run(
       [](GlobalMemory& memory, Communicator& comm) {
         const GlobalArray<char> x(memory, 300, {1}, "x");
-        const auto held = x.read(0, 60);
-        EXPECT_THAT(message<UsageError>([&] { auto _ = x.read(100, 50); }),
-                    HasSubstr("x [100, 150) are 50 bytes, and 60 of cache_bytes = 100 are in use"));
-        EXPECT_THAT(message<UsageError>([&] { auto _ = x.write(0, 101); }), HasSubstr("cache_bytes = 100"));
+        {
+          const auto held = x.read(0, 60);
+          EXPECT_THAT(message<UsageError>([&] { auto _ = x.read(100, 50); }),
+                      HasSubstr("x [100, 150) are 50 bytes, and 60 of cache_bytes = 100 are in use"));
+          EXPECT_THAT(message<UsageError>([&] { auto _ = x.write(0, 101); }), HasSubstr("cache_bytes = 100"));
+        }
         for (std::size_t k = 0; k < 100; ++k)
           if (static_cast<int>(k) % comm.ranks() == comm.rank())
             std::ranges::fill(x.write(100 + 2 * k, 2), static_cast<char>(k));
@@ -217,6 +219,30 @@ TEST_P(GlobalArrays, DoNotCopyMoreThanThereIsRoomFor) {
         for (std::size_t k = 0; k < 100; ++k) EXPECT_EQ(x.read(101 + 2 * k, 1)[0], static_cast<char>(k));
       },
       {.cache_bytes = 100});
+}
+
+TEST_P(GlobalArrays, AreNotUsedOverAFenceOrInAMessage) {
+  const auto [ranks, workers, in_place] = GetParam();
+  if (in_place) GTEST_SKIP() << "nothing is copied, and nobody waits";
+  run(
+      [](GlobalMemory& memory, Communicator& comm) {
+        const GlobalArray<int> x(memory, 30, {1}, "x");
+        {
+          const auto held = x.write(0, 10);
+          EXPECT_THAT(message<UsageError>([&] { memory.fence(); }),
+                      HasSubstr("a fence while x [0, 10) are checked out"));
+        }
+        bool refused = false;
+        const auto reads = comm.active_message([&] {
+          refused = message<UsageError>([&] { auto _ = x.read(10, 5); }).find("the function of a message") == 0;
+          EXPECT_TRUE(refused);
+        });
+        reads.send(comm.rank());
+        while (!refused) comm.progress();
+        x.prefetch(0, 30);  // more than there is room for, so nothing
+        memory.fence();
+      },
+      {.cache_bytes = 60});
 }
 
 // -- races
@@ -287,7 +313,7 @@ TEST_P(GlobalFence, FindsARankThatEnds) {
     if (rank == 2) raise(SIGKILL);
     EXPECT_THAT(message<RankFailed>([&] {
                   for (;;) {
-                    auto _ = x.read_write(static_cast<std::size_t>(rank), 90);
+                    static_cast<void>(x.read_write(static_cast<std::size_t>(rank), 90));
                     memory.fence();
                   }
                 }),

@@ -172,13 +172,65 @@ TEST_P(GlobalForksOn, AreJoinedOnce) {
   run([](GlobalForks& forks, GlobalMemory&) {
     const auto one = forks.function([](int n) { return n; }, "one");
     EXPECT_THROW(static_cast<void>(one.fork(1)), UsageError);  // nothing runs
-    const auto twice = forks.function([&] {
-      auto fork = one.fork(5);
-      const int first = fork.join();
-      EXPECT_THROW(fork.join(), UsageError);
-      return first;
-    });
+    const auto twice = forks.function(
+        [&] {
+          auto fork = one.fork(5);
+          const int first = fork.join();
+          EXPECT_THROW(fork.join(), UsageError);
+          return first;
+        },
+        "twice");
     EXPECT_EQ(forks.run(twice), 5);
+  });
+}
+
+/// A rank that was given a call may have found something else to do, or be deep, or leave a scope by an exception.
+TEST(GlobalForks, GiveBackWhatTheyDoNotBegin) {
+  on_ranks(3, [](int) {
+    Communicator comm;
+    Runtime runtime(with(comm));
+    GlobalMemory memory(runtime);
+    GlobalForks forks(memory);
+    const GlobalFunction<int(int)> tree = forks.function(
+        [&](int n) -> int {
+          if (n < 2) return n;
+          auto left = tree.fork(n - 1);
+          try {
+            auto dropped = tree.fork(n / 2);
+            if (n % 3 == 0) throw std::runtime_error("dropped");
+            static_cast<void>(dropped.join());
+          } catch (const std::runtime_error&) {
+          }
+          const int right = tree(n - 2);
+          return left.join() + right;
+        },
+        "tree");
+    for (std::int64_t round = rounds(20); round > 0; --round) EXPECT_EQ(forks.run(tree, 13), 233);
+  });
+}
+
+TEST(GlobalForks, TellAllRanksWhatIsThrown) {
+  on_ranks(3, [](int rank) {
+    std::string said;
+    try {
+      Communicator comm;
+      Runtime runtime(with(comm));
+      GlobalMemory memory(runtime);
+      GlobalForks forks(memory);
+      const auto number = forks.function([](int n) { throw n; }, "number");
+      try {
+        forks.run(number, 42);
+      } catch (int n) {
+        EXPECT_EQ(rank, 0);
+        EXPECT_EQ(n, 42);
+      } catch (const ThrownElsewhere& thrown) {
+        EXPECT_STREQ(thrown.what(), "rank 0: an exception that is no std::exception");
+      }
+      forks.run(forks.function([] { throw std::runtime_error("no convergence"); }, "iterate"));
+    } catch (const std::exception& thrown) {  // no communicator is left
+      said = thrown.what();
+    }
+    EXPECT_EQ(said, rank == 0 ? "no convergence" : "rank 0: no convergence");
   });
 }
 
@@ -190,6 +242,11 @@ TEST(GlobalForks, NameFunctionsThatAreNotTheSame) {
     GlobalForks forks(memory);
     const auto call = forks.function([](int n) { return n; }, rank == 0 ? "left" : "right");
     EXPECT_THROW(forks.run(call, 1), UsageError);
+    GlobalForks same(memory);
+    const auto one = same.function([](int n) { return n; }, "one"), two = same.function([](int n) { return n; }, "two");
+    EXPECT_THROW(same.run(rank == 0 ? one : two, 1), UsageError);
+    EXPECT_THROW(GlobalArray<int>(memory, 5, {}, rank == 0 ? "x" : "y"), UsageError);
+    EXPECT_THROW(GlobalMemory(runtime, {.in_place = rank == 0}), UsageError);
   });
 }
 
@@ -199,15 +256,17 @@ TEST(GlobalForks, FailAllWhereARankEnds) {
     Runtime runtime(with(comm));
     GlobalMemory memory(runtime);
     GlobalForks forks(memory);
-    const GlobalFunction<int(int)> call = forks.function([&](int n) -> int {
-      if (comm.rank() == 2) raise(SIGKILL);
-      if (n == 0) {
-        std::this_thread::sleep_for(std::chrono::milliseconds(1));
-        return 1;
-      }
-      auto fork = call.fork(n - 1);
-      return call(n - 1) + fork.join();
-    });
+    const GlobalFunction<int(int)> call = forks.function(
+        [&](int n) -> int {
+          if (comm.rank() == 2) raise(SIGKILL);
+          if (n == 0) {
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+            return 1;
+          }
+          auto fork = call.fork(n - 1);
+          return call(n - 1) + fork.join();
+        },
+        "call");
     EXPECT_THROW(forks.run(call, 30), RankFailed);
   });
   EXPECT_THAT(ranks.wait(), testing::ElementsAre(Ranks::well, Ranks::well, 1000 + SIGKILL));
