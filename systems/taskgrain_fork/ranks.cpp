@@ -23,6 +23,13 @@ struct Outputs {
   std::size_t bytes() const { return static_cast<std::size_t>(graph.width()) * stride; }
   const rt::GlobalArray<std::byte>& of(std::int64_t step) const { return step % 2 == 0 ? even : odd; }
   std::size_t at(std::int64_t point) const { return static_cast<std::size_t>(point) * stride; }
+  rt::Checkout<const std::byte> read(std::int64_t step, std::int64_t first, std::int64_t last) const {
+    return of(step).read(at(first), at(last + 1 - first));
+  }
+  /// Outputs of other hosts, so that they are there when the first task reads them.
+  void prefetch(std::int64_t step, std::int64_t first, std::int64_t last) const {
+    of(step).prefetch(at(first), at(last + 1 - first));
+  }
   /// The tasks of a rank in a step.
   Interval tasks(std::int64_t step, int rank) const {
     const auto number = static_cast<std::int64_t>(points), first = rank * number;
@@ -66,13 +73,16 @@ class TaskgrainForkRanks final : public ProcessSystem {
         for (std::size_t g = 0; g < outputs_.size(); ++g)
           for (auto [point, last] = outputs_[g].tasks(step, rank()); point <= last; ++point)
             tasks.push_back({g, point});
+        for (const auto [g, point] : tasks)
+          for (const auto [first, last] : outputs_[g].graph.deps(step, point))
+            outputs_[g].prefetch(step - 1, first, last);
         rt::parallel_for(memory_, tasks, [&](Task task) {
           const Outputs& outputs = outputs_[task.graph];
           thread_local std::vector<rt::Checkout<const std::byte>> held;
           thread_local std::vector<const std::byte*> inputs;
           held.clear(), inputs.clear();
           for (const auto [first, last] : outputs.graph.deps(step, task.point)) {
-            held.push_back(outputs.of(step - 1).read(outputs.at(first), outputs.at(last + 1 - first)));
+            held.push_back(outputs.read(step - 1, first, last));
             for (std::int64_t point = first; point <= last; ++point)
               inputs.push_back(held.back().data() + outputs.at(point - first));
           }

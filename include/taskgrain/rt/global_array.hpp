@@ -205,6 +205,7 @@ void parallel_for(GlobalMemory& memory, Range&& range, const Body& body, Grain g
     parallel_for(
         memory.runtime(), std::views::iota(Number{0}, static_cast<Number>(std::ranges::size(range))),
         [&](Number k) {
+          memory.core().answer_now_and_then();
           const detail::InStrand strand(static_cast<std::uint64_t>(k) + 1);
           std::invoke(body, begin[k]);
         },

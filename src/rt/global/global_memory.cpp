@@ -202,6 +202,17 @@ void GlobalMemoryOfRanks::fence() {
   free_ended();
 }
 
+void GlobalMemoryOfRanks::answer_now_and_then() {
+  using Clock = std::chrono::steady_clock;
+  constexpr auto often = std::chrono::microseconds(5);
+  thread_local Clock::time_point last;
+  if (hosts_.number() == 1) return;
+  if (const auto now = Clock::now(); now - last > often) {
+    last = now;
+    comm_->progress();
+  }
+}
+
 void GlobalMemoryOfRanks::release() {
   wait_until([&] { return under_way_.load(std::memory_order_acquire) == 0; });
   if (hosts_.number() > 1) const std::lock_guard lock(mutex_);  // for a checker of races, as in `make_messages`
@@ -271,6 +282,13 @@ std::span<std::byte> GlobalMemoryOfRanks::here(const Part& part) {
   return here(arrays_.at(part.array)->storage, part.first, part.count);
 }
 
+bool GlobalMemoryOfRanks::is_here(const GlobalStorage& storage, std::size_t first, std::size_t count) const noexcept {
+  bool here = true;
+  hosts_.each_run(storage.layout, first, count,
+                  [&](int host, std::size_t, std::size_t) { here &= host == hosts_.here(); });
+  return here;
+}
+
 template <typename Each>
 void GlobalMemoryOfRanks::each_other_host(const GlobalCopy& copy, const Each& each) const {
   std::vector<bool> seen(static_cast<std::size_t>(hosts_.number()));
@@ -301,10 +319,7 @@ void GlobalMemoryOfRanks::gather(const GlobalCopy& copy, int of, std::byte* to) 
 
 std::byte* GlobalMemoryOfRanks::check_out(const GlobalStorage& storage, std::size_t first, std::size_t count, Mode mode,
                                           GlobalCopy*& copy) {
-  bool all_here = true;
-  hosts_.each_run(storage.layout, first, count,
-                  [&](int host, std::size_t, std::size_t) { all_here &= host == hosts_.here(); });
-  if (all_here) {
+  if (is_here(storage, first, count)) {
     if (mode != Mode::read) {  // copies that reach to other hosts hold these elements, too
       const std::lock_guard lock(mutex_);
       copies_.unlist(storage, first, count);
@@ -326,7 +341,7 @@ std::byte* GlobalMemoryOfRanks::check_out(const GlobalStorage& storage, std::siz
 void GlobalMemoryOfRanks::prefetch(const GlobalStorage& storage, std::size_t first, std::size_t count) {
   {
     const std::lock_guard lock(mutex_);
-    if (count == 0 || !copies_.make_room(count * storage.element_bytes)) return;
+    if (is_here(storage, first, count) || !copies_.make_room(count * storage.element_bytes)) return;
   }
   GlobalCopy& copy = listed_copy(storage, first, count);
   const std::lock_guard lock(mutex_);

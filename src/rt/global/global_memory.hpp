@@ -42,6 +42,7 @@ class GlobalMemoryOfRanks final : public GlobalMemoryCore {
   void close() noexcept override;
   void release() override;
   void acquire() noexcept override;
+  void answer_now_and_then() override;
   void look_for_races(bool looks) noexcept override { races_.look(looks); }
   void fail() noexcept override;
   std::byte* check_out(const GlobalStorage& storage, std::size_t first, std::size_t count, Mode mode,
@@ -72,6 +73,7 @@ class GlobalMemoryOfRanks final : public GlobalMemoryCore {
   /// The elements of this host in a range, which lie together.
   std::span<std::byte> here(const GlobalStorage& storage, std::size_t first, std::size_t count) const noexcept;
   std::span<std::byte> here(const Part& part);
+  bool is_here(const GlobalStorage& storage, std::size_t first, std::size_t count) const noexcept;
   /// Calls part(rank) for a rank of each other host that has elements in a range.
   template <typename Each>
   void each_other_host(const GlobalCopy& copy, const Each& each) const;

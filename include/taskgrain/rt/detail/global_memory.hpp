@@ -99,6 +99,8 @@ class GlobalMemoryCore {
   virtual void acquire() noexcept = 0;
   /// Whether uses are noted from now on.
   virtual void look_for_races(bool looks) noexcept = 0;
+  /// Answers other hosts, if it has not for some microseconds: between the calls of a loop, which may be long.
+  virtual void answer_now_and_then() = 0;
   /// Fails all ranks, because of the exception that is being handled.
   virtual void fail() noexcept = 0;
 
