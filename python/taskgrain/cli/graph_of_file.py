@@ -8,6 +8,7 @@ from pathlib import Path
 
 from taskgrain.cli.graph import MOST_DRAWN, print_rows, write_drawing
 from taskgrain.cli.options import GraphOptions
+from taskgrain.cli.pictures import DRAWINGS, refuse_picture
 from taskgrain.graphs.files import read
 from taskgrain.graphs.kinds import Kind, kinds
 from taskgrain.graphs.steps import Steps, in_steps
@@ -27,12 +28,17 @@ def show(path: Path, graph: GraphOptions, drawn: str, output: Path | None, as_js
         raise UsageError(
             f"--{ignored[0].replace('_', '-')}: the graph is that of --from; give --cores alone with it"
         )
+    if drawn == "json" and output is not None:
+        if output.suffix.lower() in DRAWINGS:
+            drawn = output.suffix[1:].lower()
+        else:
+            refuse_picture(
+                output, f"a picture by {' or '.join(DRAWINGS)}, or a file for JSON by another name"
+            )
     cores = len(graph.cores)
     found = read(path)
     bound, steps, heaviest = found.bound(), in_steps(found), kinds(found)
     told = _words(found)
-    if drawn == "json" and output is not None and output.suffix in (".svg", ".png"):
-        drawn = output.suffix[1:]
     if drawn != "json":
         _draw(steps, heaviest, told, path, drawn, output)
         if output is None:
@@ -68,8 +74,9 @@ def show(path: Path, graph: GraphOptions, drawn: str, output: Path | None, as_js
     }
     print_rows(rows)
     _show_kinds(heaviest, bound.work, told)
-    if output is not None and drawn == "json":
-        print(f"{output} is written: taskgrain metg --dag {shlex.quote(str(output))}")
+    if output is not None:
+        then = f": taskgrain metg --dag {shlex.quote(str(output))}" if drawn == "json" else ""
+        print(f"{output} is written{then}")
 
 
 def _words(graph: TaskGraph) -> Callable[[float], str]:

@@ -19,6 +19,7 @@ from typing import Annotated
 import typer
 
 from taskgrain.cli.notes import note
+from taskgrain.cli.pictures import refuse_picture
 from taskgrain.words.errors import InputError, TaskgrainError, UsageError, unwritable
 
 _MOST_TASKS = "about two million"
@@ -65,7 +66,7 @@ def record(
                 )
             _write(ends[-1], output, shlex.join(command))
         elif not code:
-            why = "has not used OpenMP (-fopenmp), or its runtime knows no tools, as in a static program,"
+            why = "has not used OpenMP (-fopenmp), or its runtime knows no tools, as that of a static program"
             if begun:
                 why = "has used OpenMP, but did not end by return or exit, or the disk is full"
             raise TaskgrainError(f"{command[0]} {why}; nothing is written")
@@ -78,6 +79,7 @@ def _events(end: Path) -> Path:
 
 def _check_output(output: Path, program: Path) -> None:
     """Raises `InputError` for a file that could not be written when the program has run."""
+    refuse_picture(output, "a file for JSON, such as graph.json; taskgrain graph --from draws it")
     if output.exists() and output.samefile(program):
         raise InputError("--output", str(output), "another file than the program")
     place = output if output.exists() else output.parent
@@ -180,14 +182,15 @@ def _write(end: Path, output: Path, program: str) -> None:
     except OSError as error:
         raise unwritable(output, error) from error
     tasks = sum(kinds[one][0] in ("task", "chunk") for one in named)
-    loops = sum(
-        took for one, took in zip(named, seconds, strict=True) if kinds[one][0] in ("chunk", "region")
+    loops, around = (
+        sum(took for one, took in zip(named, seconds, strict=True) if kinds[one][0] == kind)
+        for kind in ("chunk", "region")
     )
+    cut = "cut for its threads: record it with as many as the cores that you ask about"
     if loops > 0.5 * sum(seconds):
-        note(
-            "most of its time is in loops, which are cut for its threads: record it with as many as the "
-            "cores that you ask about"
-        )
+        note(f"most of its time is in loops, which are {cut}")
+    elif around > 0.5 * sum(seconds):  # GCC's loops with a static schedule are among it
+        note(f"most of its time is in parallel regions, outside of tasks; if that is a loop, it is {cut}")
     note(
         f"{quantity.counted(tasks, 'task')}, and {quantity.counted(len(named) - tasks, 'part')} of the code "
         f"around; {output} is written: taskgrain graph --from {shlex.quote(str(output))}"

@@ -45,6 +45,10 @@ def test_the_graph_of_a_program_is_bounded_and_written_in_steps(tmp_path: Path) 
             ("--output", "/nowhere/x.json"),
             "--output: /nowhere/x.json is not allowed; allowed: a file that can",
         ),
+        (
+            ("--output", "x.PDF"),
+            "--output: x.PDF is not allowed; allowed: a picture by .svg or .png, or a file",
+        ),
         (("--output", "program.dot"), "--output: program.dot is not allowed; allowed: another file than"),
     ],
 )
@@ -68,7 +72,9 @@ def test_a_drawing(
     chosen = (chosen[0], chosen[1].format(tmp_path / "drawn"))
     with pytest.raises(SystemExit):
         main(["graph", "--from", str(tmp_path / "a.dot"), *chosen])
-    drawn = capfdbinary.readouterr().out if chosen[0] == "--format" else Path(chosen[1]).read_bytes()
+    out = capfdbinary.readouterr().out
+    drawn = out if chosen[0] == "--format" else Path(chosen[1]).read_bytes()
+    assert chosen[0] == "--format" or out.endswith(f"{chosen[1]} is written\n".encode())
     if chosen[1].endswith("png"):
         assert drawn.startswith(b"\x89PNG")
         return

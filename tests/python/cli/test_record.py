@@ -380,6 +380,7 @@ def test_what_cannot_be_recorded_is_refused_before_it_starts(
         (["--output", tmp_path, "--", "true"], "a file that can be written"),
         (["--output", tmp_path / "none" / "x", "--", "true"], "a file that can be written"),
         (["--output", shutil.which("true"), "--", "true"], "another file than the program"),
+        (["--output", tmp_path / "x.svg", "--", "true"], "allowed: a file for JSON, such as graph.json"),
     ]:
         done = called("record", *words)
         assert (done.code, done.out) == (2, "") and said in done.err
@@ -396,20 +397,48 @@ def test_more_tasks_than_are_recorded_are_told(tmp_path: Path) -> None:
         record._write(end, tmp_path / "graph.json", "./program")
 
 
-def test_the_end_of_the_process_is_no_work(tmp_path: Path) -> None:
-    """After a region main has what it does until it returns, not the time in which threads end."""
+def written(path: Path, happens: list[tuple[str, int, int]]) -> None:
+    """Writes what the tool does: a kind, ticks and a value of each event."""
     header = (Path(__file__).parents[3] / "src/record/event.hpp").read_text()
     kinds = re.findall(r"^  (\w+),", header[header.index("enum class Kind") :], re.MULTILINE)
+    path.write_bytes(
+        b"".join(struct.pack("=QQ", at << 16 | kinds.index(one) << 8, value) for one, at, value in happens)
+    )
+
+
+@pytest.mark.parametrize(
+    ("inside", "said"),
+    [
+        ([], "is in parallel regions, outside of tasks; if that is a loop, it is cut for its threads"),
+        ([("loop_begin", 30, 7), ("chunk", 40, 0), ("loop_end", 4990, 0)], "is in loops, which are cut for"),
+    ],
+)
+def test_loops_are_told_from_the_rest_of_a_region(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], inside: list[tuple[str, int, int]], said: str
+) -> None:
+    region = 1 << 40 | 2
+    written(
+        tmp_path / "1.events",
+        [
+            ("thread", 0, 0), ("implicit_begin", 0, 0), ("parallel_begin", 10, 0),
+            ("implicit_begin", 20, region), *inside, ("implicit_end", 5000, 0),
+            ("parallel_end", 6000, region), ("exit", 6500, 0),
+        ],
+    )  # fmt: skip
+    (tmp_path / "1.end").write_text("1e-9 1\n")
+    record._write(tmp_path / "1.end", tmp_path / "graph.json", "./program")
+    assert f"most of its time {said}" in capfd.readouterr().err
+
+
+def test_the_end_of_the_process_is_no_work(tmp_path: Path) -> None:
+    """After a region main has what it does until it returns, not the time in which threads end."""
     region = 1 << 40 | 2  # the second that the thread has numbered
     happens = [
         ("thread", 0, 0), ("implicit_begin", 0, 0), ("parallel_begin", 10, 0), ("implicit_begin", 20, region),
         ("implicit_end", 5000, 0), ("parallel_end", 6000, region), ("exit", 9000, 0),
         ("implicit_end", 10**9, 0),
     ]  # fmt: skip
-    events = b"".join(
-        struct.pack("=QQ", at << 16 | kinds.index(one) << 8, value) for one, at, value in happens
-    )
-    (tmp_path / "1.events").write_bytes(events)
+    written(tmp_path / "1.events", happens)
     names, named, seconds, _ = fold_recording(str(tmp_path / "1.events"), 1e-9)
     took = {names[one][0]: time for one, time in zip(named, seconds, strict=True)}
     assert took == {"region": pytest.approx(4.98e-6), "main": pytest.approx(3e-6)}
