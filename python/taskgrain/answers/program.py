@@ -122,10 +122,10 @@ def of_graph(name: str, graph: TaskGraph, unit: float | None, scale: float) -> P
     not, and for times whose sum is no time.
     """
     if (unit is None) != (graph.unit == "s"):
-        what = "has no times" if graph.unit == "task" else "does not say its unit of time"
+        what = graph.no_times if graph.unit == "task" else "it does not say its unit of time"
         allowed = "nothing: the times of the file are in seconds"
         if unit is None:
-            allowed = f"the time of 1, such as 1us: {graph.kind} {what}"
+            allowed = f"the time of 1, such as 1us: {what} ({graph.kind})"
         raise InputError("--unit", "" if unit is None else f"{unit:g} s", allowed)
     factor = scale * (unit or 1.0)
     times, steps = [one * factor for one in graph.durations], in_steps(graph)

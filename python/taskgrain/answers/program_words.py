@@ -23,8 +23,12 @@ def allowed(program: Program, cores: int) -> Iterator[str]:
     most = quantity.mean(program.most_cores)
     spread = f"{short} to {long}, half of them at most {half}," if ranked[0] < ranked[-1] else f"{short},"
     yield f"It has {quantity.counted(len(ranked), 'task')} of {spread} together {work}."
-    if untimed := program.graph.untimed:
-        yield f"The file leaves out the time of {quantity.counted(untimed, 'task')}, which count as none."
+    untimed = program.graph.untimed
+    if untimed == len(ranked):
+        yield f"Each task counts as {quantity.seconds(ranked[0], 2)}: {program.graph.no_times}."
+    elif untimed:
+        counts = "which counts" if untimed == 1 else "which count"
+        yield f"The file leaves out the time of {quantity.counted(untimed, 'task')}, {counts} as none."
     held = f": that is its critical path, which keeps {most} of them busy."
     beyond = f". More than {most} cores gain nothing: the critical path takes {path}."
     yield (

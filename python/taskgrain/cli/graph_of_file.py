@@ -63,6 +63,8 @@ def show(path: Path, graph: GraphOptions, drawn: str, output: Path | None, as_js
         rows["a task takes"] = f"{least} to {most}, median {half}"
         if found.untimed:
             rows["without a time"] = f"{quantity.counted(found.untimed, 'task')}, as if of no time"
+    else:
+        rows["without a time"] = f"all, and each counts as 1: {found.no_times}"
     rows |= {
         "work": told(bound.work),
         "critical path": told(bound.critical_path),

@@ -36,7 +36,8 @@ def read_dot(text: str) -> TaskGraph:
     reader.graph()
     labels = {name: _label(name, one["label"]) for name, one in reader.nodes.items() if "label" in one}
     times = {name: _time(name, one) for name, one in reader.nodes.items()}
-    return made("DOT", times, reader.before, labels=labels)
+    lacks = f"no node has {', '.join(_TIMES[:-1])} or {_TIMES[-1]}"
+    return made("DOT", times, reader.before, labels=labels, no_times=lacks)
 
 
 def _time(name: str, attributes: dict[str, str]) -> float | None:

@@ -56,6 +56,8 @@ class TaskGraph:
     """The program or the file that it is of, if the file says one."""
     labels: Sequence[str] = ()
     """The function or the program that each task runs, where the file says it beside its name."""
+    no_times: str = "the file has no times"
+    """Where no task has a time: the words for what the file lacks."""
 
     @property
     def dependences(self) -> int:
@@ -159,6 +161,7 @@ def made(
     unit: str = "",
     cores: Mapping[str, float] | None = None,
     labels: Mapping[str, str] | None = None,
+    no_times: str = TaskGraph.no_times,
 ) -> TaskGraph:
     """A graph of the tasks that have a duration or none, and pairs of a task and one that comes before it.
     A pair may occur twice. Raises `InputError` for a task that is not there, where there are none, and for
@@ -189,4 +192,5 @@ def made(
         unit if known else "task",
         kind,
         labels=[labels.get(name, name) for name in numbers] if labels else (),
+        no_times=no_times,
     )

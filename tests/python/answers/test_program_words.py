@@ -7,6 +7,7 @@ from program_graphs import Graph, made_of
 
 from taskgrain.answers.program import Program, of_graph
 from taskgrain.answers.program_words import allowed, time
+from taskgrain.graphs.dot import read_dot
 from taskgrain.words.interval import Interval
 
 
@@ -25,6 +26,18 @@ def test_the_bound_is_told_before_any_system() -> None:
     two_chains = ((), (0,), (1,), (2,), (), (4,), (5,), (6, 0))
     passing = program(Graph(two_chains, (4,) * 8))
     assert "has 2 points more, 20 % of all" in [*allowed(passing, 2)][2]
+
+
+def test_tasks_without_a_time_count_as_none_where_others_have_one() -> None:
+    def said(file: str, unit: float) -> str:
+        return " ".join(allowed(of_graph("test", read_dot(file), unit, 1.0), 1))
+
+    some = "The file leaves out the time of"
+    assert f"{some} 1 task, which counts as none." in said("digraph { a [time=1]; b }", 1e-6)
+    assert f"{some} 2 tasks, which count as none." in said("digraph { a [time=1]; b; c }", 1e-6)
+    untimed = said("digraph { a [cost=3]; b [cost=4] }", 10e-6)
+    assert "Each task counts as 10 µs: no node has duration, runtime, time, weight or size." in untimed
+    assert some not in untimed
 
 
 @pytest.mark.parametrize(

@@ -33,6 +33,14 @@ def test_the_graph_of_a_program_is_bounded_and_written_in_steps(tmp_path: Path) 
     assert (told["work"], told["most_busy"], told["passed_on"]) == (9.0, 1.5, 0)
 
 
+def test_a_graph_without_times_says_where_they_would_be(tmp_path: Path) -> None:
+    (tmp_path / "a.dot").write_text("digraph { a [cost=2]; b [exec_time=3]; a -> b }")
+    _, out, _ = call("--from", tmp_path / "a.dot")
+    assert "each counts as 1: no node has duration, runtime, time, weight or size" in out
+    (tmp_path / "a.dot").write_text("digraph { a [time=2]; b; a -> b }")
+    assert "no node" not in call("--from", tmp_path / "a.dot")[1]
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
