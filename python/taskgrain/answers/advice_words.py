@@ -62,7 +62,9 @@ def sentences(question: Question, answers: Sequence[Answer]) -> Iterator[str]:
     elif any(map(_open, now)):
         yield "The time was used up before all was known. A larger --budget makes this surer."
     if not answers and not bounds:
-        yield "No folder has a result for these tasks. --measure measures them."
+        of_program = "No system has a time yet. --measure measures it."
+        of_tasks = "No folder has a result for these tasks. --measure measures them."
+        yield of_program if question.program else of_tasks
 
 
 def _levels(question: Question, answers: Sequence[Answer]) -> Iterator[str]:

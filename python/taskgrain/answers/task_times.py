@@ -14,7 +14,9 @@ from taskgrain.answers import advise
 from taskgrain.answers.advice_words import VERDICTS, efficiency
 from taskgrain.answers.advise import LEVELS, Answer, Question
 from taskgrain.answers.data import Cell, Results
+from taskgrain.answers.program import Program
 from taskgrain.estimate.advice import Efficiency, Verdict
+from taskgrain.results.curves import workload_of
 from taskgrain.words import quantity
 
 _STEPS = (
@@ -87,7 +89,9 @@ class Asked:
 
 
 def of_the_study(results: Results) -> Iterator[Asked]:
-    """The questions in the study's order. Where the graph of a program was measured, they are about that."""
+    """The questions in the study's order. Where the graph of a program was measured, they are about that, or
+    about its shape alone as long as no system has a time."""
+    of_program = False
     for workload in results.workloads:
         cells = [cell for cell in results.cells if cell.workload == workload and cell.at]
         known = next((cell.known for cell in cells if cell.known), None)
@@ -96,9 +100,22 @@ def of_the_study(results: Results) -> Iterator[Asked]:
         program = results.program if known.workload.pattern == "dag" else None
         for work in sorted({point.asked for cell in cells for point in cell.at if point.asked}):
             its = program and program.lasting(work)
+            of_program |= its is not None
             question = Question(work, known.workload, known.cores or 0, program=its)
             answers = [advise.answer(question, cell.system, cell.known) for cell in cells]
             yield Asked(workload, question, answers)
+    if results.program and not of_program:
+        yield _of_shape(results, results.program)
+
+
+def _of_shape(results: Results, program: Program) -> Asked:
+    """The question about a program that no system has a time of."""
+    cell = next(iter(results.cells), None)
+    fields = cell.fields if cell else {"pattern": "dag", "width": program.steps.widest}
+    cores = cell.cores_there if cell else results.study.table.get("cores")
+    known = cores if isinstance(cores, int) and cores > 0 else 1
+    question = Question(program.mean, workload_of(fields), known, program=program)
+    return Asked(question.workload.name, question, ())
 
 
 def changes(cell: Cell, all_times: Sequence[float]) -> list[list[object]]:

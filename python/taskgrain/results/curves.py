@@ -83,7 +83,7 @@ def of(cell: Cell, place: Folder, *, interrupted: bool = False) -> Curve | None:
         points, problem = [], "its runs were mostly start and end"
     return Curve(
         cell,
-        _workload(started.workload),
+        workload_of(started.workload),
         asked or (cores if isinstance(cores, int) else None) or started.cores,
         {work: share for work, share, _ in points},
         place.folder,
@@ -93,7 +93,7 @@ def of(cell: Cell, place: Folder, *, interrupted: bool = False) -> Curve | None:
     )
 
 
-def _workload(fields: Mapping[str, Any]) -> Workload:
+def workload_of(fields: Mapping[str, Any]) -> Workload:
     """The workload of a line, which may lack fields that its version did not know."""
     known = {name: fields.get(name, one.default) for name, one in WORKLOAD.items()} | {"cores": 0}
     return Workload(**known | {"pattern": known["pattern"] or "", "width": known["width"] or 0})

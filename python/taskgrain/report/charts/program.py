@@ -67,6 +67,9 @@ def _intro(results: Results) -> Markup:
     )
     for one in _asked(results):
         ranked = sorted(one.answers.values(), key=lambda each: -each.speed)
+        if not ranked:
+            text += Markup("<p>No system has a time yet.</p>")
+            continue
         columns = {"system": [each.name for each in ranked]} | costs(one.program, ranked)
         text += table(Table(one.name, [*columns], [*zip(*columns.values(), strict=True)]))
     return text + Markup('<p class="note">{}</p>').format(LEGEND)
@@ -104,11 +107,11 @@ def on_paper(results: Results) -> Iterator[Figure]:
 
 def _plots(one: _Asked) -> dict[str, tuple[str, Callable[..., Chart], dict[int, list[Row]]]]:
     """The title of each plot, what draws it, and its rows by the number of the cell."""
-    return {
+    of_shape: dict[str, tuple[str, Callable[..., Chart], dict[int, list[Row]]]] = {
         "cores": ("tasks at once", at_once, {NO_CELL: _at_once(one)}),
         "tasks": ("how long its tasks are", lengths, {NO_CELL: _lengths(one)} | _overheads(one)),
-        "time": ("time with each system", times, _times(one)),
     }
+    return of_shape | ({"time": ("time with each system", times, _times(one))} if one.answers else {})
 
 
 def _at_once(one: _Asked) -> list[Row]:

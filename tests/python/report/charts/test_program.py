@@ -13,9 +13,10 @@ from program_graphs import Graph, graphs, made_of
 
 from taskgrain.answers import data, task_times
 from taskgrain.answers.data import Results
+from taskgrain.cli import report_table
 from taskgrain.graphs import graph_file
 from taskgrain.graphs.task_graph import TaskGraph, made
-from taskgrain.report import matrix
+from taskgrain.report import matrix, summary
 from taskgrain.report.charts import program
 from taskgrain.report.charts.chart import NO_CELL
 from taskgrain.results import store
@@ -69,6 +70,21 @@ def test_the_graph_has_tasks_of_the_length_that_was_measured(tmp_path: Path) -> 
     found = kept(tmp_path, asked=1e-6)
     (one,) = task_times.of_the_study(found)
     assert one.question.program and one.question.program.ranked == pytest.approx([1e-6] * 10)
+
+
+@pytest.mark.parametrize("begun", [0, 1])
+def test_the_shape_needs_no_time(tmp_path: Path, begun: int) -> None:
+    """A study that was interrupted before it had a number, or a cell."""
+    results_folder.write(tmp_path, [results_folder.cell_line("slow", "dag")][:begun])
+    (tmp_path / store.GRAPH).write_text(graph_file.write(CHAIN))
+    found = data.read(tmp_path)
+    assert [one.heading for one in program.on_page(found)] == ["Tasks at once", "How long its tasks are"]
+    assert all(draw(figure).marks for figure in program.on_paper(found))
+    assert "No system has a time yet" in program.SECTION.intro(found)
+    ((_, said),) = summary.at_task_times(found)
+    assert said[0] == "It has 10 tasks of 2.0 µs, together 20.0 µs."
+    assert said[-1] == "No system has a time yet. --measure measures it."
+    assert report_table.as_json(found)["advice"][0]["graph"]["critical_path"] == pytest.approx(20e-6)
 
 
 @pytest.mark.parametrize(
