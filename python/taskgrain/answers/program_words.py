@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 
 from taskgrain.answers.advise import Answer
@@ -11,6 +12,14 @@ from taskgrain.words.interval import Interval
 
 _WORTH = 0.9
 """The part of the time that a change leaves, if it is worth a sentence."""
+_ROUNDED = 1e-3
+"""The part by which the time that was asked for may differ, as it is stored."""
+_OTHER_TASKS = "the runs were of tasks of other times"
+_OTHER_REFERENCE = (
+    "the reference beside the runs, by which tasks have their length, has changed; measure again on a quiet "
+    "machine"
+)
+"""The reasons for a time that is not known."""
 LEGEND = "Lost: what the graph does not need on these cores. A task costs: time of a core beside its work."
 """The meaning of `costs`."""
 
@@ -47,8 +56,14 @@ def reached(program: Program, answers: Sequence[Answer]) -> Iterator[str]:
     """Tells what the best and the worst of the systems that one can choose cost, and what longer tasks would
     gain."""
     known = sorted((one for one in answers if one.known), key=lambda one: -one.speed)
-    if far := [one.name for one in answers if one.curve and not one.known]:
-        yield f"The time with {quantity.listed(far)} is not known: the runs were of tasks of other times."
+    unknown: dict[str, list[str]] = {}
+    for one in answers:
+        if one.curve and not one.known:
+            times = (point.asked or 0.0 for point in one.curve.cell.curve)
+            asked = any(math.isclose(time, program.mean, rel_tol=_ROUNDED) for time in times)
+            unknown.setdefault(_OTHER_REFERENCE if asked else _OTHER_TASKS, []).append(one.name)
+    for why, names in unknown.items():
+        yield f"The time with {quantity.listed(names)} is not known: {why}."
     for one in known[:1] + known[1:][-1:]:
         cost = program.cost(one.efficiency, one.occupied)
         assert cost.overhead is not None and cost.shorter is not None

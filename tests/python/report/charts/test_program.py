@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 from program_graphs import Graph, graphs, made_of
 
 from taskgrain.answers import data, task_times
+from taskgrain.answers.advise import Question, answer
 from taskgrain.answers.data import Results
+from taskgrain.answers.program_words import reached
 from taskgrain.cli import report_table
 from taskgrain.graphs import graph_file
 from taskgrain.graphs.task_graph import TaskGraph, made
@@ -24,14 +26,15 @@ from taskgrain.results import store
 CHAIN = made("test", {f"t{n}": 2e-6 for n in range(10)}, [(f"t{n + 1}", f"t{n}") for n in range(9)], "s")
 
 
-def kept(folder: Path, graph: TaskGraph = CHAIN, asked: float = 2e-6) -> Results:
-    """The results of two systems with the tasks of a graph, of which one takes twice as long."""
+def kept(folder: Path, graph: TaskGraph = CHAIN, asked: float = 2e-6, slower: float = 1.0) -> Results:
+    """The results of two systems with the tasks of a graph, of which one takes twice as long. By the
+    reference, tasks take so many times as long as was asked."""
     lines = []
     for system, efficiency in (("slow", 0.2), ("<quick>", 0.4)):
         cell = results_folder.cell_line(system, "dag")
         ended = results_folder.metg_line(str(cell["cell"]), 4e-6) | dict.fromkeys(("metg", "low", "high"))
         ended["ending"] = "at"
-        point = {"granularity": asked / efficiency, "efficiency": efficiency, "asked": asked}
+        point = {"granularity": slower * asked / efficiency, "efficiency": efficiency, "asked": asked}
         ends = {"low": 0.9, "high": 1.1}
         point |= {
             f"{name}_{end}": point[name] * by
@@ -70,6 +73,19 @@ def test_the_graph_has_tasks_of_the_length_that_was_measured(tmp_path: Path) -> 
     found = kept(tmp_path, asked=1e-6)
     (one,) = task_times.of_the_study(found)
     assert one.question.program and one.question.program.ranked == pytest.approx([1e-6] * 10)
+
+
+def test_a_reference_that_changed_is_told_from_tasks_of_other_times(tmp_path: Path) -> None:
+    found = kept(tmp_path, slower=3.0)
+    ((_, said),) = summary.at_task_times(found)
+    assert any(one.startswith("The time with slow and <quick> is not known: the reference") for one in said)
+    (asked,) = task_times.of_the_study(found)
+    assert asked.question.program
+    other = asked.question.program.lasting(1e-5)
+    (first, *_) = reached(
+        other, [answer(Question(1e-5, asked.question.workload, 2), "slow", found.cells[0].known)]
+    )
+    assert first == "The time with slow is not known: the runs were of tasks of other times."
 
 
 @pytest.mark.parametrize("begun", [0, 1])
