@@ -20,7 +20,7 @@ import typer
 
 from taskgrain.cli.notes import note
 from taskgrain.cli.pictures import refuse_picture
-from taskgrain.words.errors import InputError, TaskgrainError, UsageError, unwritable
+from taskgrain.words.errors import InputError, TaskgrainError, UsageError, check_writable, unwritable
 
 _MOST_TASKS = "about two million"
 """`most_events` of src/record/event.hpp, in tasks."""
@@ -82,9 +82,7 @@ def _check_output(output: Path, program: Path) -> None:
     refuse_picture(output, "a file for JSON, such as graph.json; taskgrain graph --from draws it")
     if output.exists() and output.samefile(program):
         raise InputError("--output", str(output), "another file than the program")
-    place = output if output.exists() else output.parent
-    if output.is_dir() or not os.access(place, os.W_OK):
-        raise InputError("--output", str(output), "a file that can be written")
+    check_writable("--output", output)
 
 
 def _environment(program: str, linked: str, folder: str) -> dict[str, str]:

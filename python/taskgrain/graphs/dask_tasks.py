@@ -12,7 +12,7 @@ from typing import Any
 
 from taskgrain.graphs import graph_file
 from taskgrain.graphs.task_graph import made
-from taskgrain.words.errors import InputError
+from taskgrain.words.errors import InputError, check_writable
 
 _PLUGIN = "taskgrain"
 
@@ -20,12 +20,21 @@ _PLUGIN = "taskgrain"
 @contextmanager
 def recorded(client: Any, path: str | Path = "graph.json") -> Iterator[None]:
     """Writes the graph of all tasks that a `distributed.Client` has Dask execute within a `with` statement to
-    a file. Raises `InputError` if that is none."""
+    a file, or nothing after an exception. Waits for the futures that have not ended. Raises `InputError` for
+    a file that cannot be written, within another recording, and if Dask has executed no task."""
+    check_writable("path", Path(path))
+    import distributed
     from dask.utils import key_split
 
+    dask: Any = distributed  # whose functions have no types
+    if client.run_on_scheduler(lambda dask_scheduler: _PLUGIN in dask_scheduler.plugins):
+        raise InputError("recorded", "a second one", "one recording of a cluster at a time")
+    there = {*client.futures}
     client.register_plugin(_plugin())
     try:
         yield
+        begun = [dask.Future(key, client) for key in client.futures.keys() - there]
+        dask.wait([one for one in begun if not one.done()])
         # By value, as the plugin: the scheduler's machine needs no taskgrain.
         ended = client.run_on_scheduler(lambda dask_scheduler: dask_scheduler.plugins[_PLUGIN].tasks)
     finally:

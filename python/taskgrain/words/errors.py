@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import errno
+import os
 from collections.abc import Sequence
+from pathlib import Path
 
 from taskgrain.words.nearest import question
 
@@ -77,6 +79,13 @@ def unwritable(path: object, error: OSError) -> TaskgrainError:
     """Returns the error for an unwritable file: the fault is the user's unless there is no room."""
     kind = OutputError if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO) else UsageError
     return kind(f"{path}: cannot be written: {reason(error)}")
+
+
+def check_writable(field: str, path: Path) -> None:
+    """Raises `InputError` for a file that could not be written later."""
+    place = path if path.exists() else path.parent
+    if path.is_dir() or not os.access(place, os.W_OK):
+        raise InputError(field, str(path), "a file that can be written")
 
 
 class Interrupted(TaskgrainError):
