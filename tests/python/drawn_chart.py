@@ -42,7 +42,7 @@ def draw(figure: Figure, width: int = 200, **params: object) -> DrawnChart:
     scene = vl_convert.vegalite_to_scenegraph(spec, vl_version=VEGALITE)["scenegraph"]
     marks: dict[str, list[list[Item]]] = {}
     texts = []
-    for mark in _marks(scene):
+    for mark in every_mark(scene):
         texts += [str(item["text"]) for item in mark["items"] if "text" in item]
         if mark.get("role") == "mark":
             marks.setdefault(mark["marktype"], []).append(mark["items"])
@@ -52,10 +52,10 @@ def draw(figure: Figure, width: int = 200, **params: object) -> DrawnChart:
     return DrawnChart({kind: some for kind, some in marks.items() if some}, tuple(texts), below)
 
 
-def _marks(node: Any) -> Iterator[Item]:
+def every_mark(node: Any) -> Iterator[Item]:
     """Every mark below a node of the scene that is no group."""
     if node.get("marktype", "group") != "group":
         yield node
         return
     for one in node.get("items", []):
-        yield from _marks(one)
+        yield from every_mark(one)

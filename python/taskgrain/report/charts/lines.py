@@ -102,7 +102,7 @@ def rest(x: alt.X, y: alt.Y, order: str) -> list[alt.Chart]:
 def _task(axes: Axes, inside: str, theme: Theme) -> list[alt.Chart]:
     """Where tasks of the time that the reader has typed lie: their work is the same at every point.
 
-    Their name stands near the lower end, where few curves are.
+    Their name stands near the lower end, where few curves are, below their own or above it.
     """
     x, y, (low, high), _ = axes
     base = alt.Chart(alt.NamedData(name="task")).transform_filter(inside).encode(x=x, y=y)
@@ -113,7 +113,10 @@ def _task(axes: Axes, inside: str, theme: Theme) -> list[alt.Chart]:
         .transform_window(place="row_number()", sort=[alt.SortField("efficiency")])
         .transform_filter("datum.place === 1")
         .mark_text(
-            align=alt.expr(f"{right} ? 'right' : 'left'"), dx=alt.expr(f"{right} ? -8 : 8"), color=theme.ink
+            align=alt.expr(f"{right} ? 'right' : 'left'"),
+            dx=alt.expr(f"{right} ? -8 : 8"),
+            dy=alt.expr(f"{right} ? 8 : -6"),
+            color=theme.ink,
         )
         .encode(text=alt.value("your tasks")),
     ]

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
+from itertools import accumulate
 from typing import Any
 
 import altair as alt
@@ -27,6 +28,7 @@ from taskgrain.words.table import Table
 
 _PARTS = 240
 """Points of a line: more cannot be seen."""
+_WORK = "their work"
 _UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 
 
@@ -159,7 +161,7 @@ def _lengths(one: _Asked) -> list[Row]:
     for place, length in enumerate(ranked):
         work += length
         if place in shown and length > 0:
-            shares = (("tasks", (place + 1) / len(ranked)), ("their work", work / total))
+            shares = (("tasks", (place + 1) / len(ranked)), (_WORK, work / total))
             found += [{"of": of, "at": short(length), "share": short(share)} for of, share in shares]
     return found
 
@@ -184,7 +186,11 @@ def _overheads(one: _Asked) -> dict[int, list[Row]]:
 def lengths(results: Results, theme: Theme, width: int | None = None, *, one: _Asked) -> Chart:
     """The share of tasks that are shorter, of the data set `rows`, and a line for each system."""
     known = [one for one in one.program.ranked if one > 0]
-    low, high = look.domain([known[0], known[-1], *(each.overhead or None for each in one.costs.values())])
+    ends = [known[0], known[-1], *(each.overhead or None for each in one.costs.values())]
+    low, high = look.domain(ends)
+    works = zip(known, accumulate(known), strict=True)
+    half = next(length for length, work in works if 2 * work >= one.program.total)
+    high = max(high, half * (half / low) ** (1 / 3))  # so that the name of the line has a quarter of the plot
     x = alt.X("at:Q", scale=look.log(low, high), axis=look.time_axis(low, high, "time of a task"))
     label = "format(100 * datum.value, '.0f') + ' %'"
     y = alt.Y(
@@ -194,18 +200,18 @@ def lengths(results: Results, theme: Theme, width: int | None = None, *, one: _A
     )
     base = alt.Chart(alt.NamedData(name="rows"))
     colour, shape, _ = looks(results, theme, width)
-    of = {name: base.transform_filter(f"datum.of === '{name}'") for name in ("tasks", "their work")}
+    of = {name: base.transform_filter(f"datum.of === '{name}'") for name in ("tasks", _WORK)}
     systems = base.transform_filter("isValid(datum.overhead)").encode(x=like(x, "overhead:Q"), color=colour)
     names = tooltip(system="system", costs="a task costs", shorter="shorter tasks")
     thin = 1.6 if width is None else 1
-    sides: Any = {"tasks": {"align": "right", "dx": -4}, "their work": {"align": "left", "dx": 6}}
+    sides: Any = {"tasks": {"align": "right", "dx": -4}, _WORK: {"align": "left", "dx": 6}}
     return sized(
         [
             *(
                 of[name]
                 .mark_line(interpolate="step-after", strokeWidth=thin, strokeDash=dash, color=theme.ink)
                 .encode(x=x, y=y, order="at:Q")
-                for name, dash in (("tasks", [1, 0]), ("their work", [2, 3]))
+                for name, dash in (("tasks", [1, 0]), (_WORK, [2, 3]))
             ),
             systems.mark_rule(strokeWidth=thin).encode(tooltip=names),
             systems.mark_point(filled=True, size=size(width), opacity=1).encode(

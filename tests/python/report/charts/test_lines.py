@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import altair as alt
 import pytest
-from drawn_chart import draw
+import vl_convert
+from drawn_chart import draw, every_mark
 from report_cells import measured, point, results
 
 from taskgrain.report import look
@@ -53,3 +55,25 @@ def test_a_chart_of_the_page_is_as_wide_as_its_element() -> None:
     spec = lines.page_spec(efficiency.chart, FULL)
     assert spec["width"] == "container"
     assert spec["autosize"]["type"] == "fit-x"
+
+
+@pytest.mark.parametrize("work", [1e-8, 1e-6])
+def test_the_name_of_the_readers_tasks_lies_beside_their_line(work: float) -> None:
+    """At one end of the axis and at the other."""
+    low, high = 1e-8, 1e-4
+    x = alt.X("granularity:Q", scale=look.log(low, high))
+    y = alt.Y("efficiency:Q", scale=alt.Scale(domain=[0, 1]))
+    points = [{"granularity": work / (n / 99), "efficiency": n / 99} for n in range(8, 100)]
+    chart = alt.layer(*lines._task((x, y, (low, high), (0.0, 1.0)), "true", PAGE), width=500, height=190)
+    spec = look.finish(chart, PAGE)
+    spec["datasets"] = {"task": points}
+    scene = vl_convert.vegalite_to_scenegraph(spec, vl_version=look.VEGALITE)["scenegraph"]
+    drawn = {mark["marktype"]: mark["items"] for mark in every_mark(scene) if mark.get("role") == "mark"}
+    (name,) = drawn["text"]
+    width = 0.5 * name["fontSize"] * len(name["text"])
+    left = name["x"] + name["dx"] - (width if name["align"] == "right" else 0)
+    y_of_name = name["y"] + name.get("dy", 0)
+    assert not [
+        one for one in drawn["line"]
+        if left <= one["x"] <= left + width and abs(one["y"] - y_of_name) < 0.5 * name["fontSize"]
+    ]  # fmt: skip

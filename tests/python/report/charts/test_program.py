@@ -124,6 +124,17 @@ def test_the_tasks_at_once_are_all_the_work(graph: Graph, parts: int) -> None:
     assert max(running) <= bound.most_at_once + 1e-9
 
 
+@pytest.mark.parametrize("others", [0, 9])
+def test_the_name_of_a_line_ends_within_the_plot(tmp_path: Path, others: int) -> None:
+    """The tasks that have half of the work are the longest."""
+    durations = {f"t{n}": 0.02e-6 for n in range(others)} | {"long": 2e-6}
+    figures = program.on_paper(kept(tmp_path, made("test", durations, [], "s")))
+    (figure,) = (one for one in figures if "tasks" in one.name)
+    (name,) = (one for layer in draw(figure).marks["text"] for one in layer if one["text"] == "their work")
+    assert name["align"] == "left"
+    assert name["x"] + name["dx"] + 0.5 * name["fontSize"] * len(name["text"]) <= 200
+
+
 def test_a_long_line_has_few_points(tmp_path: Path) -> None:
     many = made("test", {f"t{n}": (1 + n % 7) * 1e-6 for n in range(3000)}, [], "s")
     (one, *_) = (
