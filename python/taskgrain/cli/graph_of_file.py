@@ -133,7 +133,7 @@ def _draw(
 
     graph = steps.graph
     if steps.points > MOST_DRAWN:
-        points = f"one of {steps.points} tasks, and points that pass outputs on"
+        points = f"one of {steps.points} points: tasks, and those that pass outputs on"
         raise InputError("graph", points, f"at most {MOST_DRAWN} in a drawing")
 
     def words(task: int) -> str:
