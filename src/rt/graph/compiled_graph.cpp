@@ -66,6 +66,7 @@ std::optional<Policy> policy_from_name(std::string_view name) noexcept {
 CompiledGraph::CompiledGraph(Runtime& runtime, TaskGraph graph, Policy policy)
     : engine_(detail::engine_of(runtime)), actors_(compile_with_ranks(runtime, std::move(graph), policy, statistics_)) {
   engine_.add(actors_);
+  actors_->listen();
 }
 
 CompiledGraph::~CompiledGraph() { detail::Engine::remove(engine_, actors_); }

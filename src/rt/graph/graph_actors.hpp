@@ -56,6 +56,12 @@ class GraphActors : public Handler, public AsyncOwner, public std::enable_shared
     engine_.cancel(*this);
   }
 
+  /// What comes from other ranks wakes workers from now on. After Engine::add, whose number the wake-ups have; before it
+  /// no launch runs, so no worker waits.
+  void listen() {
+    if (rank_edges_ != nullptr) rank_edges_->on_resume([this](int worker) { wake_actor(worker); });
+  }
+
   // -- for the bodies of sequences
 
   /// Calls `each(node, action)` for each task of the host. \pre no launch runs

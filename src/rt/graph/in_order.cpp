@@ -66,7 +66,6 @@ class InOrder final : public Executor<InOrder> {
       device_states_.emplace_back(of_device_task(d));
       actors_[static_cast<std::size_t>(devices_.tasks[d].worker)].device_tasks.push_back(d);
     }
-    if (rank_edges_ != nullptr) rank_edges_->on_resume([this](int worker) { wake_actor(worker); });
   }
   ~InOrder() override {
     if (rank_edges_ != nullptr) rank_edges_->on_resume(nullptr);
