@@ -49,8 +49,8 @@ class GlobalMemory {
   int ranks() const noexcept { return core_->ranks(); }
   Runtime& runtime() const noexcept { return *runtime_; }
 
-  /// By all ranks, in the program, or in what it calls by `fork_join`, and not in a task, a fork or a loop: waits until all have called it. What any of them wrote before it,
-  /// all read after it. Nothing may be checked out.
+  /// By all ranks, in the program, or in what it calls by `fork_join`, and not in a task, a fork or a loop: waits until
+  /// all have called it. What any of them wrote before it, all read after it. Nothing may be checked out.
   /// \throws RankFailed; UsageError  in a task; another rank makes another call that waits for all; with
   ///   GlobalMemoryOptions::check on all ranks, a race, with both uses
   void fence() { core_->fence(); }
@@ -220,8 +220,8 @@ void parallel_for(const GlobalArray<T>& array, const Body& body, Grain grain = {
   parallel_for(array.memory(), array.own(), body, grain);
 }
 
-/// By all ranks: `transform` of all elements, combined as in the loop over a range, each rank its own, and then those of
-/// the ranks in their order. It has the same bits each time, on so many ranks.
+/// By all ranks: `transform` of all elements, combined as in the loop over a range, each rank its own, and then those
+/// of the ranks in their order. It has the same bits each time, on so many ranks.
 /// \param combine  also commutative, where a rank has several blocks
 /// \returns the same on all ranks
 /// \throws what `combine` and `transform` throw, which fails all other ranks; as Communicator::all_reduce

@@ -7,8 +7,8 @@
 ///   slow(n mod 2) is set before all have come to n, and by then means: all ranks exchange before they leave n. It is
 ///   cleared by the last that comes to n + 1, when all have left n, so that n + 2 is not slow from its beginning
 ///
-/// (models/fence.pml.) A rank that waits for long makes a fence slow, because only an exchange finds that another rank waits for something
-/// else.
+/// A rank that waits for long makes a fence slow, because only an exchange finds that another rank waits for something
+/// else. models/fence.pml searches it.
 
 #include <atomic>
 #include <cstdint>

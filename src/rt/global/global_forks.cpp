@@ -1,5 +1,5 @@
-/// Forks that other ranks take. Who has nothing to do asks one rank after another, those of its host first; who is asked
-/// answers when it forks, joins or looks for work itself, because what it has written must be at home before.
+/// Forks that other ranks take. Who has nothing to do asks one rank after another, those of its host first; who is
+/// asked answers when it forks, joins or looks for work itself, because what it has written must be at home before.
 
 #include <algorithm>
 #include <array>

@@ -197,9 +197,10 @@ void GlobalMemoryOfRanks::fence() {
     if (const GlobalCopy* const held = copies_.used())
       throw UsageError("a fence while " + elements(*held->storage, held->first, held->count) + " are checked out");
   }
-  options_.check ? races_.look(comm_) : wait_for_all();
+  const std::string race = options_.check ? races_.look(comm_) : (wait_for_all(), std::string());
   acquire();
   free_ended();
+  if (!race.empty()) throw UsageError(race);
 }
 
 void GlobalMemoryOfRanks::answer_now_and_then() {

@@ -45,7 +45,7 @@ void Races::note(const GlobalStorage& storage, std::size_t first, std::size_t co
   uses_.push_back(std::move(use));
 }
 
-void Races::look(Communicator* comm) {
+std::string Races::look(Communicator* comm) {
   std::vector<Use> mine;
   {
     const std::lock_guard lock(mutex_);
@@ -73,11 +73,12 @@ void Races::look(Communicator* comm) {
       if (other.rank == now.rank &&
           (other.use->strand == now.use->strand || other.use->strand == 0 || now.use->strand == 0))
         continue;
-      throw UsageError("a race: " + other.use->text(other.rank) + ", and " + now.use->text(now.rank) +
-                       ", with no fence between them");
+      return "a race: " + other.use->text(other.rank) + ", and " + now.use->text(now.rank) +
+             ", with no fence between them";
     }
     open.push_back(now);
   }
+  return {};
 }
 
 std::string Races::Use::text(std::size_t rank) const {

@@ -23,8 +23,8 @@ class Races {
   /// By any thread of the rank.
   void note(const GlobalStorage& storage, std::size_t first, std::size_t count, Mode mode,
             const std::source_location& where);
-  /// By all ranks, when all uses have ended. \throws UsageError  on all ranks, with the first race by element
-  void look(Communicator* comm);
+  /// By all ranks, when all uses have ended. \returns the first race by element, the same on all; empty: there is none
+  std::string look(Communicator* comm);
 
   /// Whether uses are noted.
   void look(bool looks) noexcept { looks_.store(looks); }

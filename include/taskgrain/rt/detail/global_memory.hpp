@@ -57,8 +57,8 @@ struct GlobalStorage {
   bool checks = false;    ///< GlobalMemoryOptions::check
 };
 
-/// Which of the calls that may run beside each other this thread is in: 0 for the program of the rank, or 1 + the number
-/// of the call in a loop.
+/// Which of the calls that may run beside each other this thread is in: 0 for the program of the rank, or 1 + the
+/// number of the call in a loop.
 inline constinit thread_local std::uint64_t global_strand = 0;
 class InStrand {
  public:

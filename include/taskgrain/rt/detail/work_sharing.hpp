@@ -4,8 +4,8 @@
 /// schedule of OpenMP's work-sharing loops). It costs a cache line to each worker and one back.
 ///
 /// The owner offers the blocks of a round, and takes part itself. Block k, from 1 on, is of one other worker, in all
-/// rounds, so that a loop that is repeated finds its data where they were. That worker or the owner claims it, who comes
-/// first: a worker that has something else to do never delays the loop.
+/// rounds, so that a loop that is repeated finds its data where they were. That worker or the owner claims it, who
+/// comes first: a worker that has something else to do never delays the loop.
 ///   claimed ≤ round; a compare-and-swap that raises it to the round gives the block to who did it, and nobody else
 /// When a round ends, each of its blocks was claimed, and has ended. So a worker that has read the number of an older
 /// round claims nothing, and one that has claimed a block may read what the owner wrote before it offered the round.
