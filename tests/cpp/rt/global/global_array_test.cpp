@@ -88,7 +88,7 @@ TEST(FenceCounter, IsSlowForAllOrForNobody) {
   const auto fences = static_cast<std::size_t>(rounds(20'000));
   std::atomic<std::uint64_t> word{0};
   std::vector<std::vector<State>> found(ranks);
-  std::vector<std::atomic<std::size_t>> come(ranks);
+  std::vector<std::atomic<std::size_t>> come(ranks), counted(ranks);  // set before and after `arrive`
   std::vector<std::thread> threads;
   for (std::size_t rank = 0; rank < ranks; ++rank)
     threads.emplace_back([&, rank] {
@@ -97,11 +97,12 @@ TEST(FenceCounter, IsSlowForAllOrForNobody) {
       for (std::size_t fence = 1; fence <= fences; ++fence) {
         come[rank].store(fence, std::memory_order_relaxed);
         counter.arrive();
+        counted[rank].store(fence);
         const bool hasty = random() % 4 == 0;
         State state = State::waiting;
         while ((state = counter.state()) == State::waiting) hasty ? counter.make_slow() : std::this_thread::yield();
         if (state == State::slow)  // then they exchange
-          for (const auto& other : come)
+          for (const auto& other : counted)
             while (other.load() < fence) std::this_thread::yield();
         for (const auto& other : come) ASSERT_GE(other.load(std::memory_order_relaxed), fence);
         found[rank].push_back(state);
