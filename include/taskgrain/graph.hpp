@@ -185,6 +185,10 @@ class Graph {
   /// Whether a graph of another number of steps has another shape.
   bool whole() const noexcept;
 
+  /// How deep the calls nest of which each period is one: with depth d, the points of step t < d fork those that depend
+  /// on them, and join them as the same points of step 2d - t, the next period's root that of step 0. -1: no such graph.
+  std::int64_t fork_depth() const noexcept;
+
   /// Number of tasks; O(1) where all points exist at all steps, else O(steps).
   std::int64_t tasks() const noexcept;
 
@@ -197,6 +201,8 @@ class Graph {
     std::int64_t x, y, z;
   };
   const Fold& fold() const noexcept { return fold_; }
+  /// Levels of the tree of `fork_tree` below its root: ⌈log W⌉ to the base of the radix.
+  std::int64_t levels() const noexcept { return levels_; }
 
  private:
   void check() const;
@@ -217,6 +223,7 @@ class Graph {
   Interval window_ = no_points;  ///< of patterns without functions
   std::shared_ptr<const Dag> dag_;
   Fold fold_{1, 1, 1};
+  std::int64_t levels_ = 0;
 };
 
 }  // namespace taskgrain

@@ -39,6 +39,11 @@ struct Pattern {
   int dimensions = 1;
   /// The shape depends on the number of steps, so that runs of different steps are different graphs.
   bool whole = false;
+  /// The forks from a root to the leaves, if its periods are nested forks: so many steps fork, and as many join, each
+  /// the forks of the step that mirrors it. Null: they are not.
+  std::int64_t (*fork_depth)(const Graph&) = nullptr;
+  /// The radix is that of a tree: 2 or more.
+  bool branches = false;
   /// The user names a file, which says everything, steps and width included.
   bool from_file = false;
 };

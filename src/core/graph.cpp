@@ -32,6 +32,13 @@ Graph::Fold folded(int dimensions, std::int64_t width) {
   return best;
 }
 
+/// ⌈log n⌉ to a base.
+std::int64_t levels_of(std::int64_t n, std::int64_t base) {
+  std::int64_t levels = 0;
+  for (; n > 1; n = (n - 1) / base + 1) ++levels;
+  return levels;
+}
+
 void require(bool holds, const std::string& field, const std::string& value, const std::string& allowed) {
   if (!holds) throw InvalidSpec(field, value, allowed);
 }
@@ -54,6 +61,7 @@ Graph::Graph(const GraphSpec& spec, std::int64_t index)
   }
   if (pattern_->window != nullptr) window_ = pattern_->window(*this);
   fold_ = folded(pattern_->dimensions, spec_.width);
+  if (pattern_->branches) levels_ = levels_of(spec_.width, spec_.radix);
 }
 
 void Graph::check() const {
@@ -67,6 +75,8 @@ void Graph::check() const {
           "at most 2^40 for pattern " + spec_.pattern + ", whose width is folded");
   require(spec_.radix <= largest / spec_.width, "radix", std::to_string(spec_.radix),
           "0 to " + std::to_string(largest / spec_.width) + " at this width");
+  require(!pattern_->branches || spec_.radix >= 2, "radix", std::to_string(spec_.radix),
+          "2 or more for pattern " + spec_.pattern + ", a tree that branches");
   const std::int64_t most = std::max(spec_.width, std::int64_t{1} << 20);
   require(!pattern_->spreads || spec_.radix <= most, "radix", std::to_string(spec_.radix),
           "0 to " + std::to_string(most) + " for pattern " + spec_.pattern + ", which goes through all of them");
@@ -90,6 +100,10 @@ std::int64_t Graph::dependence_set(std::int64_t step) const noexcept {
 std::int64_t Graph::ramp() const noexcept { return pattern_->ramp == nullptr ? 1 : pattern_->ramp(*this); }
 
 bool Graph::whole() const noexcept { return pattern_->whole; }
+
+std::int64_t Graph::fork_depth() const noexcept {
+  return pattern_->fork_depth == nullptr ? -1 : pattern_->fork_depth(*this);
+}
 
 std::shared_ptr<const Dag> Graph::weights() const { return dag_ != nullptr && dag_->weighted() ? dag_ : nullptr; }
 

@@ -198,6 +198,7 @@ class Run {
     dict["ramp"] = of.ramp();
     dict["period"] = of.dependence_sets();
     dict["whole"] = of.whole();
+    dict["nested"] = of.fork_depth() >= 0;
     return dict;
   }
 

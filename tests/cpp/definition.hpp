@@ -59,6 +59,7 @@ class Graph {
     if (is("tree")) return range(0, (t >= 40 ? W_ : std::min(W_, Int{1} << t)) - 1);
     if (is("v_cycle")) return range(0, ceil_of(W_, Int{1} << level(t)) - 1);
     if (is("fork_join")) return range(0, t % 2 == 0 ? 0 : W_ - 1);
+    if (is("fork_tree", "random_fork_tree")) return range(0, in_level(tree_level(t)) - 1);
     return range(0, W_ - 1);
   }
 
@@ -74,6 +75,7 @@ class Graph {
     if (is("spread", "random_spread") || is("random", "random_nearest")) return p_;
     if (is("fork_join")) return 2;
     if (is("v_cycle")) return std::max<Int>(1, 2 * ceil_log2(W_));
+    if (is("fork_tree", "random_fork_tree")) return std::max<Int>(1, 2 * tree_depth());
     return 1;
   }
   Int set(Int t) const { return is("fft") ? (t + sets() - 1) % sets() : t % sets(); }
@@ -99,6 +101,7 @@ class Graph {
     if (is("stencil_2d_9")) return box(i, 2, false);
     if (is("stencil_3d")) return box(i, 1, true);
     if (is("v_cycle")) return v_cycle(t, i);
+    if (is("fork_tree", "random_fork_tree")) return fork_tree(t, i);
     throw std::logic_error("no definition of " + name_);
   }
 
@@ -144,6 +147,42 @@ class Graph {
   Set v_cycle(Int t, Int i) const {
     if (t > 0 && level(t) > level(t - 1)) return {2 * i - 1, 2 * i, 2 * i + 1};
     return {floor_of(i, 2), ceil_of(i, 2)};
+  }
+
+  /// The leaves are grouped by r until one group is left.
+  Int tree_depth() const {
+    Int depth = 0;
+    while (in_level(0, depth) > 1) ++depth;
+    return depth;
+  }
+  Int in_level(Int level) const { return in_level(level, tree_depth()); }
+  Int in_level(Int level, Int depth) const {
+    Int nodes = W_;
+    for (Int n = level; n < depth; ++n) nodes = ceil_of(nodes, r_);
+    return nodes;
+  }
+  Int tree_level(Int t) const {
+    const Int turn = t % sets();
+    return turn <= tree_depth() ? turn : sets() - turn;
+  }
+  /// The node of a level whose child a node of the level below is: the last whose first child is not later.
+  Int parent(Int level, Int child) const {
+    Int node = 0;
+    for (Int n = 1; n < in_level(level); ++n) {
+      const double u = reference::uniform(seed_, {index_, r_, level, n, n});
+      const Int later = is("fork_tree") ? 0 : std::min<Int>(r_ - 1, static_cast<Int>(u * static_cast<double>(r_)));
+      if (std::min(n * r_ + later, in_level(level + 1) - 1) <= child) node = n;
+    }
+    return node;
+  }
+  Set fork_tree(Int t, Int i) const {
+    if (tree_depth() == 0) return {0};
+    const Int own = tree_level(t), before = tree_level(t - 1);
+    if (own > before) return {parent(before, i)};
+    Set children;
+    for (Int n = 0; n < in_level(before); ++n)
+      if (parent(own, n) == i) children.insert(n);
+    return children;
   }
 
   std::string name_;

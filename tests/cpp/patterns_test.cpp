@@ -21,6 +21,7 @@
 namespace taskgrain {
 namespace {
 
+using testing::ElementsAre;
 using testing::ElementsAreArray;
 
 class Patterns : public EveryPattern {};
@@ -152,6 +153,26 @@ TEST_P(Patterns, OnlyAWholeGraphChangesWithItsSteps) {
       const bool same =
           longer.contains(step, point) && points_of(longer.deps(step, point)) == points_of(graph.deps(step, point));
       ASSERT_TRUE(same || graph.whole()) << "step " << step << ", point " << point;
+    });
+  });
+}
+
+/// A call and its end are one point of the steps that mirror each other in a period, and what it calls has no other
+/// caller.
+TEST_P(Patterns, NestedForksAreJoinedByWhoForkedThem) {
+  for_graphs(GetParam(), [](const Graph& graph) {
+    const std::int64_t depth = graph.fork_depth();
+    if (depth < 0) return;
+    ASSERT_EQ(graph.dependence_sets(), 2 * depth);
+    for_tasks(graph, [&](std::int64_t step, std::int64_t point) {
+      const std::int64_t phase = step % (2 * depth);
+      if (phase >= depth || step + 1 >= graph.steps()) return;
+      const std::vector<std::int64_t> children = points_of(graph.reverse_deps(step, point));
+      ASSERT_FALSE(children.empty());
+      for (const std::int64_t child : children) ASSERT_THAT(points_of(graph.deps(step + 1, child)), ElementsAre(point));
+      const std::int64_t join = step + 2 * (depth - phase);
+      if (join >= graph.steps()) return;
+      ASSERT_EQ(points_of(graph.deps(join, point)), children);
     });
   });
 }

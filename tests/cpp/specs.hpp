@@ -88,8 +88,10 @@ inline std::vector<GraphSpec> specs(std::string_view pattern) {
       all.push_back({.pattern = std::string(pattern), .dag = random_dag_file(seed)});
     return all;
   }
-  const bool random = pattern.starts_with("random"), radix = random || pattern == "nearest" || pattern == "spread";
-  const bool period = random || pattern == "spread";
+  const bool tree = pattern_from_name(pattern).branches;
+  const bool random = pattern.starts_with("random");
+  const bool radix = random || tree || pattern == "nearest" || pattern == "spread";
+  const bool period = (random && !tree) || pattern == "spread";
   // Random patterns cost a hash for each candidate.
   const List widths = random   ? List{1, 2, 3, 7, 8, 16, 17}
                       : period ? List{1, 2, 3, 5, 8, 13, 16, 17, 30}
@@ -100,6 +102,7 @@ inline std::vector<GraphSpec> specs(std::string_view pattern) {
            radix ? List{0, 1, 2, 3, 4, 7, width - 1, width, width + 1, 2 * width + 3} : List{3}) {
         for (const std::int64_t p : period ? List{0, 1, 2, 3, 5} : List{0}) {
           if (pattern.ends_with("spread") && p > longest_spread_period(width, r)) continue;
+          if (tree && r < 2) continue;
           GraphSpec spec{.pattern = std::string(pattern), .steps = steps, .width = width, .radix = r, .period = p};
           all.push_back(spec);
           if (!random) continue;

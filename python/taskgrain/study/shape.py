@@ -16,6 +16,8 @@ class Shape:
     period: int
     whole: bool
     """Other steps make another shape."""
+    nested: bool
+    """A period is a nest of calls, which fork and join."""
     steps: int
     """The steps that a file gives; else 0."""
 
