@@ -1,14 +1,11 @@
 /// Fork-join: in each step the tasks of all graphs are forked, half by half, and joined.
 
-#include <libfork.hpp>
-
-#include <algorithm>
 #include <climits>
-#include <future>
 #include <ranges>
 #include <string>
 #include <vector>
 
+#include "pool.hpp"
 #include "taskgrain/driver.hpp"
 #include "taskgrain/error.hpp"
 #include "taskgrain/outputs.hpp"
@@ -17,14 +14,6 @@
 namespace {
 
 using namespace taskgrain;
-
-thread_local std::size_t worker = 0;  // of the pool, on its threads
-
-/// Calls a function on a worker. The library itself binds workers only to the processors that it chooses.
-inline constexpr auto call_on = [](auto, lf::worker_context* where, auto function) -> lf::task<> {
-  co_await lf::resume_on(where);
-  function();
-};
 
 inline constexpr auto execute_steps = [](auto, const auto& system, Execution& run) -> lf::task<> {
   for (std::int64_t step = 0, steps = run.most_steps(); step < steps; ++step) {
@@ -39,24 +28,10 @@ inline constexpr auto execute_steps = [](auto, const auto& system, Execution& ru
 
 class Libfork final : public System {
  public:
-  Libfork() {
-    // What cannot be bound is said here, whatever the pool does with an exception.
-    std::async(std::launch::async, [this] { std::ranges::for_each(processors_, pin_this_thread); }).get();
-    for (std::size_t k = 0; k < processors_.size(); ++k)
-      lf::sync_wait(pool_, call_on, pool_.contexts()[k], [this, k] {
-        worker = k;
-        pin_this_thread(processors_[k]);
-        binding_[k] = binding_of_this_thread();
-      });
-  }
-
   std::string name() const override { return "libfork"; }
-  std::string version() const override {
-    return std::to_string(LF_VERSION_MAJOR) + "." + std::to_string(LF_VERSION_MINOR) + "." +
-           std::to_string(LF_VERSION_PATCH);
-  }
-  int cores() const override { return static_cast<int>(processors_.size()); }
-  std::vector<std::vector<int>> binding() override { return binding_; }
+  std::string version() const override { return Pool::version(); }
+  int cores() const override { return static_cast<int>(workers_.processors.size()); }
+  std::vector<std::vector<int>> binding() override { return workers_.binding; }
 
   void prepare(Execution& run) override {
     outputs_.clear();
@@ -69,7 +44,7 @@ class Libfork final : public System {
     }
   }
 
-  void execute(Execution& run) override { lf::sync_wait(pool_, execute_steps, *this, run); }
+  void execute(Execution& run) override { lf::sync_wait(workers_.pool, execute_steps, *this, run); }
 
   void execute_task(Execution& run, std::int64_t step, StepTasks::Task task) const {
     const Outputs& outputs = outputs_[task.graph];
@@ -79,11 +54,9 @@ class Libfork final : public System {
   }
 
  private:
-  const std::vector<int> processors_ = taskgrain::cores();
-  std::vector<std::vector<int>> binding_ = std::vector<std::vector<int>>(processors_.size());
+  Pool workers_;
   std::vector<ThreadContext*> contexts_;
   std::vector<Outputs> outputs_;
-  lf::lazy_pool pool_{processors_.size()};  // the pool that its README advises
 };
 
 }  // namespace

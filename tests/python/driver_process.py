@@ -25,15 +25,16 @@ REPOSITORY = Path(__file__).parents[2]
 Answer = dict[str, Any]
 
 
-def runnable() -> dict[str, System]:
+def runnable(nested: bool = False) -> dict[str, System]:
     """The installed systems that can run here; if there is none, those built in TASKGRAIN_SYSTEMS_BUILD.
-    What is simulated has tests of its own."""
+    What is simulated has tests of its own, and so has what runs `nested` forks alone."""
     found = system.discover()
     build = os.environ.get("TASKGRAIN_SYSTEMS_BUILD")
     if not found and build:
         for name, one in system.discover([REPOSITORY / "systems"]).items():
             found[name] = replace(one, folder=Path(build) / name)
-    return {name: one for name, one in found.items() if one.probe().available and not one.simulated}
+    here = {name: one for name, one in found.items() if one.probe().available and not one.simulated}
+    return {name: one for name, one in here.items() if one.nested == nested}
 
 
 def command_of(one: System, arguments: Sequence[str] = ()) -> list[str]:

@@ -100,6 +100,8 @@ class System:
     """So many it can simulate."""
     kernels: tuple[str, ...] = ()
     """All that it can run; empty if these are all that there are, or it does not say."""
+    nested: bool = False
+    """True if it runs graphs of nested forks alone."""
     other_cores: bool = False
     """True if it may have more or fewer cores than it is given: a warning then, and no error."""
     versions: tuple[str, ...] = ()

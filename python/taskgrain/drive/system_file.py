@@ -90,6 +90,7 @@ def _system(document: toml.Document, folder: Path, own: bool) -> System:
         most_cores=limits.count("cores", 0) or None,
         most_nodes=limits.count("nodes", 0) or None,
         kernels=limits.texts("kernels", _core.kernels()),
+        nested=limits.flag("nested", False),
         other_cores=limits.flag("other_cores", False),
         versions=table.texts("versions"),
     )
@@ -170,6 +171,7 @@ def _variant(system: System, variants: _Table, name: str) -> System:
         reference=_command(table, "reference") or system.reference,
         most_cores=table.count("cores", 0) or system.most_cores,
         most_nodes=table.count("nodes", 0) or system.most_nodes,
+        nested=table.flag("nested", system.nested),
     )
     table.done()
     return variant

@@ -16,6 +16,7 @@ from taskgrain.measure.experiments.rounds import LONGER, LONGER_ROUNDS
 from taskgrain.measure.experiments.table import experiment_named
 from taskgrain.measure.plan import BRACKET_RUNS, cell_settings, simulated_seconds
 from taskgrain.results.builds import Choice
+from taskgrain.study.shape import shape_of
 from taskgrain.study.study import Study
 from taskgrain.study.variables import stored
 from taskgrain.study.workload import Workload, core_run
@@ -84,7 +85,9 @@ def run(
 
 def _cell(system: System, workload: Workload, seconds: float | None) -> dict[str, Any]:
     found = {"cell": f"{system.name}/{workload.name}", "seconds": seconds}
-    unsupported = system.kernels and workload.kernel()["name"] not in system.kernels
+    unsupported = (system.kernels and workload.kernel()["name"] not in system.kernels) or (
+        system.nested and not shape_of(workload).nested
+    )
     return found | ({"seconds": 0.0, "unsupported": True} if unsupported else {})
 
 

@@ -154,8 +154,8 @@ _LIBRARIES = {
         "book_failure context contexts cores cores_of dag dependence_set dependence_sets deps distribute "
         "drive each_after_by_core each_before executePoint execute_point far far_before firstPoint graph "
         "graphs hosts index inputs is_complete kernel lastPoint most_steps output outputBytes "
-        "output_bytes owner period pinThisProcess pinThisThread pin_this_thread point points ready "
-        "representatives reverseDeps reverse_deps roots shared spec start_elsewhere steps "
+        "output_bytes owner period periods pinThisProcess pinThisThread pin_this_thread point points ready "
+        "representatives reverseDeps reverse_deps root roots shared spec start_elsewhere steps "
         "taskgrain_enter tasks uniform width"
     ),
 }
