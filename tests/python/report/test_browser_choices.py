@@ -226,13 +226,16 @@ def test_hovering_tells_what_a_point_is(browser: webdriver.Chrome, report: str) 
 
 
 def test_pointing_at_a_grey_line_tells_its_system(browser: webdriver.Chrome, report: str) -> None:
+    """Where it has a point, and no other line lies on it."""
     show(browser, report)
     place = browser.execute_script("""
         const lines = [...document.querySelectorAll("#efficiency-0 .mark-line path")];
         const line = lines.filter(one => getComputedStyle(one).opacity === "0").at(-1);
         line.scrollIntoView({block: "center"});
-        const {x, y} = line.getPointAtLength(0).matrixTransform(line.getScreenCTM());
-        return [Math.round(x), Math.round(y)];""")
+        return line.getAttribute("d").slice(1).split("L").map(at => {
+            const {x, y} = new DOMPoint(...at.split(",")).matrixTransform(line.getScreenCTM());
+            return [Math.round(x), Math.round(y)];
+        }).find(at => document.elementFromPoint(...at) === line);""")
     move = ActionBuilder(browser)
     move.pointer_action.move_to_location(*place)
     move.perform()
