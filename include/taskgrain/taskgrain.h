@@ -52,6 +52,8 @@ int64_t tg_width(const tg_run* run, int64_t g);
 int64_t tg_output_bytes(const tg_run* run, int64_t g);
 int64_t tg_dependence_sets(const tg_run* run, int64_t g);
 int64_t tg_dependence_set(const tg_run* run, int64_t g, int64_t step);
+/* How deep the calls nest of which each period of the graph is one, as in Graph::fork_depth() of taskgrain/graph.hpp; -1 if it is none. */
+int64_t tg_fork_depth(const tg_run* run, int64_t g);
 /* The points that exist at a step; last < first if none does. */
 tg_interval tg_points(const tg_run* run, int64_t g, int64_t step);
 /* The points of step - 1 that (step, point) depends on, and of step + 1 that depend on it, in increasing order: writes at most

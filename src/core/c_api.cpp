@@ -47,6 +47,7 @@ int64_t tg_width(const tg_run* run, int64_t g) { return graph(run, g).width(); }
 int64_t tg_output_bytes(const tg_run* run, int64_t g) { return static_cast<int64_t>(graph(run, g).output_bytes()); }
 int64_t tg_dependence_sets(const tg_run* run, int64_t g) { return graph(run, g).dependence_sets(); }
 int64_t tg_dependence_set(const tg_run* run, int64_t g, int64_t step) { return graph(run, g).dependence_set(step); }
+int64_t tg_fork_depth(const tg_run* run, int64_t g) { return graph(run, g).fork_depth(); }
 tg_interval tg_points(const tg_run* run, int64_t g, int64_t step) {
   const Interval points = graph(run, g).points(step);
   return {points.first, points.last};

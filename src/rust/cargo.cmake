@@ -1,5 +1,5 @@
-# taskgrain_cargo(NAME): the driver of a system in Rust, from its Cargo.toml and NAME.rs. There is none until the
-# `setup` of the system has fetched the crates.
+# taskgrain_cargo(NAME): the driver of a system in Rust, from its Cargo.toml, NAME.rs and the modules beside it. There is
+# none until the `setup` of the system has fetched the crates.
 if(COMMAND taskgrain_cargo)
   return()
 endif()
@@ -20,13 +20,17 @@ function(taskgrain_cargo name)
   file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/src)
   file(CREATE_LINK ${face} ${PROJECT_BINARY_DIR}/src/rust SYMBOLIC)
   file(CREATE_LINK ${from}/Cargo.toml ${to}/Cargo.toml SYMBOLIC)
-  file(CREATE_LINK ${from}/${name}.rs ${to}/${name}.rs SYMBOLIC)
+  file(GLOB sources CONFIGURE_DEPENDS ${from}/*.rs)
+  foreach(source IN LISTS sources)
+    get_filename_component(file ${source} NAME)
+    file(CREATE_LINK ${source} ${to}/${file} SYMBOLIC)
+  endforeach()
   configure_file(${crates}/Cargo.lock ${to}/Cargo.lock COPYONLY)
   set(library ${to}/target/release/libdriver.a)
   add_custom_command(OUTPUT ${library}
     COMMAND ${CMAKE_COMMAND} -E env --unset=CARGO_BUILD_TARGET CARGO_HOME=${crates} CARGO_TARGET_DIR=${to}/target
             ${TASKGRAIN_CARGO} build --quiet --release --offline --locked --manifest-path ${to}/Cargo.toml
-    DEPENDS ${from}/Cargo.toml ${from}/${name}.rs ${to}/Cargo.lock
+    DEPENDS ${from}/Cargo.toml ${sources} ${to}/Cargo.lock
             ${face}/Cargo.toml ${face}/build.rs ${face}/lib.rs
     WORKING_DIRECTORY ${crates} VERBATIM)
   # The library has `main`; it needs taskgrain's, and what Rust's standard library needs.

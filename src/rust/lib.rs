@@ -46,6 +46,7 @@ mod ffi {
         pub fn tg_width(run: *const Run, g: i64) -> i64;
         pub fn tg_output_bytes(run: *const Run, g: i64) -> i64;
         pub fn tg_dependence_set(run: *const Run, g: i64, step: i64) -> i64;
+        pub fn tg_fork_depth(run: *const Run, g: i64) -> i64;
         pub fn tg_points(run: *const Run, g: i64, step: i64) -> Interval;
         pub fn tg_deps(run: *const Run, g: i64, step: i64, point: i64, out: *mut i64, capacity: i64) -> i64;
         pub fn tg_reverse_deps(run: *const Run, g: i64, step: i64, point: i64, out: *mut i64, capacity: i64) -> i64;
@@ -148,6 +149,11 @@ impl Graph {
     /// Steps with the same set and the same points have the same dependences.
     pub fn dependence_set(self, step: usize) -> i64 {
         unsafe { ffi::tg_dependence_set(self.run.0, self.index, step as i64) }
+    }
+    /// How deep the calls nest of which each period is one, if it is: points of step t < depth fork those of step t + 1
+    /// that depend on them, and join them at step 2·depth - t.
+    pub fn fork_depth(self) -> Option<usize> {
+        usize::try_from(unsafe { ffi::tg_fork_depth(self.run.0, self.index) }).ok()
     }
     /// The points that exist at a step.
     pub fn points(self, step: usize) -> Range<usize> {
@@ -319,10 +325,10 @@ pub unsafe fn drive<S: System>(argc: c_int, argv: *mut *mut c_char) -> c_int {
     ffi::tg_drive(argc, argv, &face)
 }
 
-/// The program of a system.
+/// The program of a system, and of variants of it, each chosen by a variable of the environment.
 #[macro_export]
 macro_rules! main {
-    ($system:ty) => {
+    ($system:ty $(, $variable:literal => $variant:ty)*) => {
         /// # Safety
         /// The C library calls it.
         #[no_mangle]
@@ -330,6 +336,9 @@ macro_rules! main {
             argc: std::os::raw::c_int,
             argv: *mut *mut std::os::raw::c_char,
         ) -> std::os::raw::c_int {
+            $(if std::env::var_os($variable).is_some() {
+                return $crate::drive::<$variant>(argc, argv);
+            })*
             $crate::drive::<$system>(argc, argv)
         }
     };

@@ -1,5 +1,7 @@
 //! Data parallelism: in each step a parallel iterator over the points, which reads one buffer and writes another.
 
+mod nested;
+
 use rayon::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use taskgrain::{pin_this_thread, zeroed, Error, Graph, Result, Run, System};
@@ -74,4 +76,4 @@ impl System for Rayon {
     }
 }
 
-taskgrain::main!(Rayon);
+taskgrain::main!(Rayon, "TASKGRAIN_RAYON_NESTED" => nested::Rayon);

@@ -76,6 +76,7 @@ static void right_executions_are_accounted_for(void) {
         dependences += tg_deps(run, 0, step, point, NULL, 0);
         reverse += tg_reverse_deps(run, 0, step, point, NULL, 0);
       }
+      if (tg_fork_depth(run, 0) >= 0) CHECK(tg_dependence_sets(run, 0) == 2 * tg_fork_depth(run, 0));
       CHECK(tg_dependence_set(run, 0, step) >= 0 && tg_dependence_set(run, 0, step) < tg_dependence_sets(run, 0));
     }
     CHECK(dependences == reverse);
@@ -98,6 +99,7 @@ static void queries_say_what_the_request_said(void) {
   tg_run* run = create("stencil_1d", "sample");
   CHECK(tg_graphs(run) == 1);
   CHECK(tg_steps(run, 0) == STEPS);
+  CHECK(tg_fork_depth(run, 0) == -1);
   CHECK(tg_width(run, 0) == WIDTH);
   CHECK(tg_output_bytes(run, 0) == BYTES);
   CHECK(tg_points(run, 0, STEPS).last < tg_points(run, 0, STEPS).first);

@@ -90,7 +90,7 @@ BY_HAND = {
         "try_put wait_for_all global_control max_allowed_parallelism",
     ),
     "rayon": (
-        {"rayon.rs": 48},
+        {"rayon.rs": 49},
         "try_for_each_init par_chunks_exact_mut zip current_thread_index ThreadPool ThreadPoolBuilder new "
         "num_threads build broadcast index install par_iter_mut try_for_each",
     ),
@@ -141,8 +141,9 @@ _LIBRARIES = {
         "toSeq toSet toString trim withInitial zip "
     ),
     "Rust's library": (
-        "binary_search_by_key clear clone collect contains drain extend filter into_iter is_none iter len "
-        "lock map_err map_or max ok_or or or_else push saturating_add set start take try_reserve_exact "
+        "and as_mut_ptr binary_search_by_key clear clone collect contains drain extend filter into_iter "
+        "is_none iter len lock map_err map_or max ok_or ok_or_else or or_else push saturating_add set start step_by take "
+        "try_reserve_exact "
         "unwrap unwrap_or with "
     ),
     "Go's library, without what its runtime is": "Sizeof Slice ",
@@ -152,8 +153,8 @@ _LIBRARIES = {
     "taskgrain's, for drivers; and an op that one registers": (
         "Unsupported add address after assemble before bindingOfThisThread binding_of_this_thread "
         "book_failure context contexts cores cores_of dag dependence_set dependence_sets deps distribute "
-        "drive each_after_by_core each_before executePoint execute_point far far_before firstPoint graph "
-        "graphs hosts index inputs is_complete kernel lastPoint most_steps output outputBytes "
+        "drive each_after_by_core each_before executePoint execute_point far far_before firstPoint "
+        "fork_depth graph graphs hosts index inputs is_complete kernel lastPoint most_steps output outputBytes "
         "output_bytes owner period periods pinThisProcess pinThisThread pin_this_thread point points ready "
         "representatives reverseDeps reverse_deps root roots shared spec start_elsewhere steps "
         "taskgrain_enter tasks uniform width"
