@@ -1,11 +1,11 @@
 # make study   measure the default systems that can run      make test        the tests, in a quarter of an hour
 # make doctor  this machine and what can run on it           make test-fast   the everyday loop
-# make bench   what core and runtime cost, a report to open   make test-ci     what a submission needs besides `make test`
+# make bench   what core and runtime cost                    make test-ci     what a submission needs besides `make test`
 # make setup   what the others do first                       make test-deep   all other tests, for hours
 # make docs    the site, into build/site                      make models      the models of the lock-free parts
 # make docs-tables   the tables of pages, from docs/results and from what commands print
 # make figures STUDY=NAME   a study of studies/papers, and its figures
-# make bench-metg   what a METG costs and how well it repeats (over an hour)
+# make bench-metg   how often METG's intervals hold the truth, and what a METG costs (two hours)
 # make format  C and C++ as .clang-format says
 
 SHELL := /bin/bash
@@ -164,7 +164,6 @@ bench-metg: setup-dev
 	.venv/bin/python bench/metg.py cost
 	.venv/bin/python bench/metg.py disturb
 	.venv/bin/python bench/metg.py same
-	.venv/bin/python bench/metg.py repeat
 
 clean:
 	rm -rf build .venv

@@ -1,8 +1,7 @@
-"""The instrument's own figures: what a METG costs, how well it repeats, what a disturbance does to it.
+"""The instrument's own figures: what a METG costs, what a disturbance does to it, how alike copies are.
 
     python bench/metg.py cost      the time of one METG, against a sweep as Task Bench does it
     python bench/metg.py same      twenty comparisons of a system with itself, and how many differ
-    python bench/metg.py repeat    ten METGs of each configuration, from scratch, spread over an hour
     python bench/metg.py disturb   METG while another process burns one core half of the time
 
 Every METG is a call of the command `taskgrain metg`, its start and that of the drivers included. With
@@ -38,7 +37,7 @@ from taskgrain.estimate.sample import Sample
 from taskgrain.machine.topology import choose_cores
 from taskgrain.measure.call import reference_launch
 from taskgrain.words.interval import Interval
-from taskgrain.words.quantity import interval, ratio_interval, seconds
+from taskgrain.words.quantity import interval, ratio_interval
 
 CORES = choose_cores(0)
 CASES = tuple((system, per_core) for system in ("limit", "mpi", "openmp_task") for per_core in (1, 8))
@@ -132,7 +131,7 @@ def _overlap(one: Interval, other: Interval) -> bool:
 
 def same(options: argparse.Namespace) -> None:
     print(f"{'system':16} per core  ratio to itself, time")
-    times = options.times or 20
+    times = options.times
     found = []
     for turn in range(times):
         system, per_core = options.cases[turn % len(options.cases)]
@@ -171,36 +170,6 @@ def against_itself(system: str, per_core: int, budget: float) -> tuple[dict[str,
         words = ["--system", f"{system},again", "--systems", folder, "--width", str(per_core * len(CORES))]
         cells, taken = called(words, budget)
     return next((ratio for cell in cells for ratio in cell["ratios"]), None), taken
-
-
-# -- repeat -------------------------------------------------------------------------------------------------
-
-
-def repeat(options: argparse.Namespace) -> None:
-    found: dict[tuple[str, int], list[Found]] = {case: [] for case in options.cases}
-    begin = time.monotonic()
-    times = options.times or 10
-    for turn in range(times):
-        wait = begin + turn * options.over / max(1, times - 1) - time.monotonic()
-        time.sleep(max(0.0, wait))
-        for system, per_core in options.cases:
-            one = metg(system, per_core, options.budget)
-            found[system, per_core].append(one)
-            print(f"{turn + 1:3} {system:12} {per_core}  {shown(one)}", file=sys.stderr, flush=True)
-    print(f"{'system':12} per core  median     variation  in interval  precise  median time")
-    for (system, per_core), all_of in found.items():
-        values = np.array([one.metg.value for one in all_of if one.metg.value is not None])
-        if not len(values):
-            print(f"{system:12} {per_core:>8}  none")
-            continue
-        middle = float(np.median(values))
-        inside = sum(one.metg.contains(middle) for one in all_of)
-        precise = sum(one.ending == "precise" for one in all_of)
-        taken = float(np.median([one.seconds for one in all_of]))
-        row = (
-            f"{seconds(middle):9}  {values.std(ddof=1) / values.mean():8.1%}   {inside:2} of {len(all_of):2}"
-        )
-        print(f"{system:12} {per_core:>8}  {row}     {precise:2}       {taken:5.1f} s", flush=True)
 
 
 @contextmanager
@@ -269,7 +238,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     figures: dict[str, Callable[[argparse.Namespace], None]] = {
         "cost": cost,
-        "repeat": repeat,
         "disturb": disturb,
         "same": same,
     }
@@ -277,10 +245,7 @@ def main() -> None:
     parser.add_argument(
         "--cases", type=_cases, default=CASES, help="system:tasks per core, with commas between"
     )
-    parser.add_argument("--times", type=count, help="how often (default: 10 of repeat, 20 of same)")
-    parser.add_argument(
-        "--over", type=positive, default=3600.0, help="Seconds over which `repeat` spreads its repetitions"
-    )
+    parser.add_argument("--times", type=count, default=20, help="how often `same` compares")
     parser.add_argument("--budget", type=positive, default=30.0, help="seconds of one METG")
     parser.add_argument(
         "--neighbours", type=int, default=0, help="processes that burn a core each at nice 10"

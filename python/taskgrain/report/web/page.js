@@ -47,10 +47,8 @@
     report.startCell();
     addEventListener("hashchange", openTarget);
     openTarget();
-    performance.mark("usable");
     if (report.start) await report.askTask(report.start);
     if (report.cells.length) await report.change({ drawn: report.drawn });
-    performance.mark("drawn");
     document.documentElement.dataset.drawn = "true";
   }
 
