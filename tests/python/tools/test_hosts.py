@@ -46,13 +46,9 @@ def test_the_exit_code_is_that_of_the_command(command: str, code: int) -> None:
     ("options", "said"),
     [
         (("0",), "argument N: 0 is not allowed; allowed: 1 to 250"),
-        (("1000",), "argument N: 1000 is not allowed; allowed: 1 to 250"),
         (("2", "--cores", "0"), "argument --cores: 0 is not allowed; allowed: 1 to "),
-        (("2", "--cores", "-1"), "argument --cores: -1 is not allowed; allowed: 1 to "),
-        (("2", "--cores", "abc"), "argument --cores: abc is not allowed; allowed: 1 to "),
         (("2", "--cores", "99999"), "argument --cores: 99999 is not allowed; allowed: 1 to "),
         (("2", "--rate", "fast"), "argument --rate: fast is not allowed; allowed: 10kbit to 500gbit"),
-        (("2", "--rate", "0"), "argument --rate: 0 is not allowed; allowed: 10kbit to 500gbit"),
         (("2", "--rate", "501gbit"), "argument --rate: 501gbit is not allowed; allowed: 10kbit to 500gbit"),
         (
             ("2", "--domain", "a/b"),

@@ -172,11 +172,6 @@ def test_a_submission_leaves_out_what_has_not_changed(
     assert ran(checkout) == ["a", "b"]
 
 
-def test_one_stage_alone(checkout: Path) -> None:
-    assert rings.main(["test", "b"], ring("test", stage("a"), stage("b"))) == 0
-    assert ran(checkout) == ["b"]
-
-
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
