@@ -10,8 +10,6 @@ from typing import Any
 import docs_tables
 import jsonschema
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from taskgrain._core import kernels, patterns
 from taskgrain.study.fields import GIVEN
@@ -65,40 +63,6 @@ def test_the_schema_has_the_parsers_defaults_and_names() -> None:
     assert named == {"pattern": patterns(), "kernel": kernels()}
     assert SCHEMA["properties"]["validate"]["enum"] == list(VALIDATE)
     assert SCHEMA["properties"]["isa"]["enum"] == list(ISAS)
-
-
-WORDS = st.sampled_from(
-    [*patterns(), *kernels(), *VALIDATE, *ISAS, "a", "64K", "1KB", "1.5K", "1e3", "10m", "-1", "0.5", "5%"]
-) | st.text(max_size=6)
-VALUES = (
-    st.integers()
-    | st.integers(-2, 20)
-    | st.floats()
-    | st.sampled_from([0.5, 1.0, 16.0, 2.5])
-    | st.booleans()
-    | WORDS
-    | st.dates()
-)
-LISTS = VALUES | st.lists(VALUES, max_size=3) | st.dictionaries(st.text(max_size=2), VALUES, max_size=1)
-
-
-# `include` names files, which test_study.py has.
-@pytest.mark.parametrize("key", [key for key in STUDY_KEYS if key != "include"])
-@settings(max_examples=40)
-@given(LISTS)
-def test_what_the_schema_refuses_the_parser_refuses(key: str, value: Any) -> None:
-    table = {"patterns": ["trivial"], key: value}
-    if not VALIDATOR.is_valid(table):
-        assert not parser_accepts(table), list(VALIDATOR.iter_errors(table))
-
-
-@pytest.mark.parametrize("where", ["defaults", "exclude", "workloads"])
-@given(st.sampled_from([*RULE_KEYS, "x"]), LISTS)
-def test_so_it_does_within_tables(where: str, key: str, value: Any) -> None:
-    one = {"pattern": "trivial"} | {key: value} if where == "workloads" else {key: value}
-    table = {"patterns": ["fft"], where: one if where == "defaults" else [one]}
-    if not VALIDATOR.is_valid(table):
-        assert not parser_accepts(table), list(VALIDATOR.iter_errors(table))
 
 
 EDGES: list[Any] = [-1, 0, 1, 2, 3, 10_000, 10_001, 2**63 - 1, 0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 1e6, True]

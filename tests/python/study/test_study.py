@@ -67,54 +67,6 @@ def test_the_general_form() -> None:
     ]
 
 
-def test_lists_of_a_workload_are_multiplied_out_by_themselves() -> None:
-    text = """
-    systems = "mpi"
-    patterns = ["fft"]
-    [[workloads]]
-    pattern = ["nearest", "spread"]
-    radix = [0, 5]
-    [[workloads]]
-    pattern = "dom"
-    """
-    assert [one.name for one in study(text).workloads] == [
-        "nearest/radix=0/width=2",
-        "nearest/radix=5/width=2",
-        "spread/radix=0/width=2",
-        "spread/radix=5/width=2",
-        "dom/width=2",
-        "fft/width=2",
-    ]
-
-
-def test_defaults() -> None:
-    text = """
-    patterns = ["fft"]
-    [defaults]
-    radix = 5
-    tasks_per_core = [1, 8]
-    output_bytes = "1K"
-    [[workloads]]
-    pattern = "dom"
-    width = 7
-    radix = 3
-    """
-    assert [one.name for one in study(text).workloads] == [
-        "dom/width=7/output_bytes=1024",
-        "fft/radix=5/width=2/output_bytes=1024",
-        "fft/radix=5/width=16/output_bytes=1024",
-    ]
-
-
-def test_exclude() -> None:
-    text = """
-    patterns = ["fft", "dom"]
-    widths = [2, 16]
-    exclude = [{ system = "mpi", pattern = "fft" }, { width = [16], pattern = "dom" }]
-    """
-    assert names(text) == ["omp/fft/width=2", "omp/fft/width=16", "mpi/dom/width=2", "omp/dom/width=2"]
-
-
 def test_a_list_of_cores_is_for_every_workload() -> None:
     text = """
     cores = [1, 2]
@@ -182,12 +134,6 @@ def test_no_width_is_guessed_where_cores_differ() -> None:
 def test_scaling_needs_workloads_that_scale(text: str, words: str) -> None:
     with pytest.raises(UsageError, match=words):
         checked_experiment(study('pattern = "fft"\n' + text))
-
-
-def test_each_workload_has_to_scale() -> None:
-    workloads = '[[workloads]]\npattern = "dom"\ncores = [1, 2]\n[[workloads]]\npattern = "fft"'
-    with pytest.raises(UsageError, match=r"workloads\[1\].cores: strong scaling compares numbers of cores"):
-        checked_experiment(study('experiment = "strong"\n' + workloads))
 
 
 def test_workloads_that_scale_are_taken() -> None:
@@ -383,13 +329,6 @@ def test_a_product_that_is_too_large_is_refused_at_once() -> None:
         parse(Document(wide), cores=1)
 
 
-def test_files_of_one_name_are_not_mixed_up(tmp_path: Path) -> None:
-    file = tmp_path / "s.toml"
-    file.write_text('patterns = "dag"\ndag = ["a/one.dag", "b/one.dag"]\n')
-    with pytest.raises(UsageError, match=r"s\.toml:1:12: .*/width=2 names two workloads; rename one of the"):
-        read(file, 2)
-
-
 def test_a_preset_is_a_key_of_a_workload() -> None:
     text = """
     [[workloads]]
@@ -433,21 +372,6 @@ def test_neighbours_are_others_than_the_point_itself() -> None:
         study('pattern = "nearest"\nneighbours = 5')
     with pytest.raises(UsageError, match=r"pattern fft has neighbours of its own; choose one of near"):
         study('pattern = "fft"\nwidth = 16\nneighbours = 5')
-
-
-@pytest.mark.parametrize(
-    ("text", "asked"),
-    [
-        ('pattern = "stencl_1d"', "stencil_1d"),
-        ('patern = "fft"', "pattern"),
-        (FFT + 'kernel = "compute"', "compute_bound"),
-        (FFT + "[defaults]\noutputbytes = 16", "output_bytes"),
-        (FFT + 'experiment = "swep"', "sweep"),
-    ],
-)
-def test_what_may_be_meant_is_asked(text: str, asked: str) -> None:
-    with pytest.raises(InputError, match=rf"is not allowed\. Did you mean .*{asked}.*\? "):
-        checked_experiment(study(text))
 
 
 def checked_experiment(found: Study) -> None:

@@ -111,11 +111,6 @@ VALUE = st.recursive(
 )
 
 
-@given(st.dictionaries(KEY, VALUE, max_size=5), st.booleans())
-def test_places_in_any_document(table: dict[str, Any], multiline: bool) -> None:
-    check(tomli_w.dumps(table, multiline_strings=multiline))
-
-
 @given(st.dictionaries(KEY, VALUE, max_size=4), st.data())
 def test_places_where_tables_are_dotted_and_inline(table: dict[str, Any], data: st.DataObject) -> None:
     """The same tables, but written with dotted keys and inline tables, one line each, and blanks."""

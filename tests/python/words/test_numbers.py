@@ -60,19 +60,6 @@ def test_the_core_reads_bytes_as_fractions_do(text: str) -> None:
         assert expected is None
 
 
-@pytest.mark.parametrize("text", ["64KB", "-1K", "", "1e99999999999"])
-def test_bad_sizes(text: object) -> None:
-    with pytest.raises(InputError, match=r"64KiB, 1M \(multiples of 1024; KB is not allowed\)"):
-        numbers.size(text, "x")
-    with pytest.raises(InputError, match="bytes, from 1 to 1024"):
-        numbers.size("2K", "x", low=1, high=1024)
-
-
-@pytest.mark.parametrize(("text", "value"), [("5%", 0.05), (" 12.5 %", 0.125), ("0.05", 0.05), (0, 0.0)])
-def test_percentages(text: object, value: float) -> None:
-    assert numbers.real(text, "x", high=1.0) == value
-
-
 @given(st.integers(0, 10_000))
 def test_a_percentage_is_the_number_nearest_to_it(hundredths: int) -> None:
     text = f"{hundredths // 100}.{hundredths % 100:02}"
@@ -186,14 +173,6 @@ def test_bad_durations(text: object) -> None:
         InputError, match=r"x: .* is not allowed; allowed: a time above 0 to 365d with its unit"
     ):
         numbers.duration(text, "x")
-
-
-def test_several_durations_ascend_and_come_once() -> None:
-    assert numbers.durations("50us,20us,50us", "x") == (20e-6, 50e-6)
-    assert numbers.durations("", "x") == ()
-    assert not numbers.is_duration("1e3") and not numbers.is_duration(20)
-    with pytest.raises(InputError, match="x: '' is not allowed"):
-        numbers.durations("50us,", "x")
 
 
 @pytest.mark.parametrize("value", [2.5e-9, 20e-6, 80e-6, 1e-3, 2.0, 1.25e-7])
