@@ -248,8 +248,6 @@ TEST(ComputeBound, ValuesStayFiniteAndNormal) {
 
 // ---- instruction sets
 
-TEST(Isas, AutomaticIsTheBest) { EXPECT_EQ(compute_bound(Isa::automatic), compute_bound(best_isa())); }
-
 TEST(Isas, PortableIsAlwaysThere) { EXPECT_THAT(available_isas(), testing::Contains(Isa::portable)); }
 
 TEST(Isas, EachAvailableOneIsAKernelOfItsOwn) {
@@ -316,29 +314,6 @@ TEST(LoadImbalance, PersistentOneIsAPointsOwn) {
     different.insert(own);
   }
   EXPECT_GT(different.size(), 15U);
-}
-
-TEST(LoadImbalance, FillsItsRangeEvenly) {
-  constexpr int tasks = 10'000;
-  for (const double imbalance : {0.5, 2.0}) {
-    const Kernel kernel({.name = "load_imbalance", .iterations = 1000, .imbalance = imbalance}, Isa::automatic);
-    Scratch scratch;
-    std::array<int, 10> tenths{};
-    for (int k = 0; k < tasks; ++k) {
-      const auto relative = static_cast<double>(kernel({0, k / 100, k % 100}, scratch)) / 1000;
-      ASSERT_GE(relative, 1 - imbalance / 2 - 0.001);
-      ASSERT_LE(relative, 1 + imbalance / 2 + 0.001);
-      const double place = (relative - 1) / imbalance + 0.5;
-      ++tenths[static_cast<std::size_t>(std::clamp(place * 10, 0.0, 9.0))];
-    }
-    // Five standard deviations of a tenth of the tasks are 150.
-    EXPECT_THAT(tenths, Each(AllOf(Ge(tasks / 10 - 150), testing::Le(tasks / 10 + 150))));
-  }
-}
-
-TEST(LoadImbalance, NoneIsNone) {
-  const KernelSpec spec{.name = "load_imbalance", .iterations = 77};
-  for (std::int64_t step = 0; step < 50; ++step) ASSERT_EQ(imbalanced(spec, {0, step, 0}), 77);
 }
 
 // ---- scratch

@@ -42,14 +42,6 @@ TEST(Siphash, IsTheReferenceOverTheWordsBytes) {
   }
 }
 
-/// D of all points of a step.
-std::vector<std::vector<std::int64_t>> step_of(const GraphSpec& spec, std::int64_t step, std::int64_t index = 0) {
-  const Graph graph(spec, index);
-  std::vector<std::vector<std::int64_t>> all;
-  for (std::int64_t point = 0; point < graph.width(); ++point) all.push_back(points_of(graph.deps(step, point)));
-  return all;
-}
-
 TEST(Siphash, GoldenNumbers) {
   const auto hash = [](std::uint64_t seed, std::array<std::int64_t, 5> words) {
     return siphash({0x0807060504030201 ^ seed, 0x000f0e0d0c0b0a09}, words);
@@ -61,66 +53,13 @@ TEST(Siphash, GoldenNumbers) {
   EXPECT_DOUBLE_EQ(uniform(0, std::array<std::int64_t, 5>{0, 3, 1, 0, 1}), 0.5551150702778334);
 }
 
-// The golden dependences were computed by a third implementation, in another language.
-
-TEST(RandomPatterns, GoldenRandom) {
-  EXPECT_THAT(step_of({.pattern = "random", .steps = 5, .width = 6}, 1),
-              ElementsAre(ElementsAre(0, 1, 5), ElementsAre(1, 5), ElementsAre(2, 4), ElementsAre(1, 2, 3, 4),
-                          ElementsAre(4), ElementsAre(5)));
-}
-
-TEST(RandomPatterns, GoldenRandomOfAnotherSeedAndGraph) {
-  EXPECT_THAT(step_of({.pattern = "random", .steps = 5, .width = 6, .fraction = 0.5, .seed = 7}, 2, 1),
-              ElementsAre(ElementsAre(0, 1, 2, 3, 4), ElementsAre(1, 2, 4), ElementsAre(1, 2, 3, 4, 5),
-                          ElementsAre(1, 3, 4, 5), ElementsAre(0, 1, 4), ElementsAre(0, 2, 3, 4, 5)));
-}
-
-TEST(RandomPatterns, GoldenRandomNearest) {
-  EXPECT_THAT(
-      step_of({.pattern = "random_nearest", .steps = 5, .width = 8, .radix = 5, .period = 3, .fraction = 0.5}, 4),
-      ElementsAre(ElementsAre(0, 1, 2), ElementsAre(1, 3), ElementsAre(1, 2, 3, 4), ElementsAre(1, 2, 3),
-                  ElementsAre(3, 4, 6), ElementsAre(3, 4, 5, 6, 7), ElementsAre(4, 5, 6, 7), ElementsAre(6, 7)));
-}
-
-TEST(RandomPatterns, GoldenRandomSpread) {
-  EXPECT_THAT(
-      step_of({.pattern = "random_spread", .steps = 5, .width = 8, .radix = 4, .period = 2, .fraction = 0.5}, 2),
-      ElementsAre(ElementsAre(0, 4, 6), ElementsAre(1), ElementsAre(2, 4, 6), ElementsAre(1, 3, 5),
-                  ElementsAre(0, 2, 4, 6), ElementsAre(5, 7), ElementsAre(2, 4, 6), ElementsAre(7)));
-}
-
-TEST(RandomPatterns, FractionNoneKeepsThePointItself) {
-  for (const std::string pattern : {"random", "random_nearest", "random_spread"})
-    for (const auto& deps : step_of({.pattern = pattern, .steps = 3, .width = 9, .radix = 5, .fraction = 0}, 2))
-      EXPECT_EQ(deps.size(), 1U) << pattern;
-}
-
-TEST(RandomPatterns, FractionOneKeepsAllCandidates) {
-  const auto of = [](const std::string& pattern) {
-    return step_of({.pattern = pattern, .steps = 3, .width = 9, .radix = 2, .fraction = 1}, 2);
-  };
-  EXPECT_EQ(of("random"), of("all_to_all"));
-  EXPECT_EQ(of("random_nearest"), of("nearest"));
-  EXPECT_EQ(of("random_spread"), of("spread"));
-}
-
-TEST(RandomPatterns, KeepTheirFraction) {
-  const Graph graph({.pattern = "random", .steps = 2, .width = 1000, .fraction = 0.25});
-  std::int64_t kept = 0;
-  for (std::int64_t point = 0; point < graph.width(); ++point) kept += graph.deps(1, point).count() - 1;
-  EXPECT_NEAR(static_cast<double>(kept) / (1000.0 * 999.0), 0.25, 5 * 0.433 / 1000);  // five standard deviations
-}
-
-TEST(RandomPatterns, DifferBySetSeedGraphAndRadixAlone) {
-  const GraphSpec spec{.pattern = "random", .steps = 9, .width = 40, .radix = 3, .period = 4, .fraction = 0.5};
-  GraphSpec seeded = spec, wide = spec;
-  seeded.seed = 1;
-  wide.radix = 4;
-  EXPECT_EQ(step_of(spec, 2), step_of(spec, 6)) << "one period on";
-  EXPECT_NE(step_of(spec, 2), step_of(spec, 3));
-  EXPECT_NE(step_of(spec, 2), step_of(seeded, 2));
-  EXPECT_NE(step_of(spec, 2), step_of(spec, 2, 1));
-  EXPECT_NE(step_of(spec, 2), step_of(wide, 2));
+/// The dependences were computed by a third implementation, in another language.
+TEST(RandomPatterns, GoldenDependences) {
+  const Graph graph({.pattern = "random", .steps = 5, .width = 6, .fraction = 0.5, .seed = 7}, 1);
+  std::vector<std::vector<std::int64_t>> found;
+  for (std::int64_t point = 0; point < graph.width(); ++point) found.push_back(points_of(graph.deps(2, point)));
+  EXPECT_THAT(found, ElementsAre(ElementsAre(0, 1, 2, 3, 4), ElementsAre(1, 2, 4), ElementsAre(1, 2, 3, 4, 5),
+                                 ElementsAre(1, 3, 4, 5), ElementsAre(0, 1, 4), ElementsAre(0, 2, 3, 4, 5)));
 }
 
 }  // namespace

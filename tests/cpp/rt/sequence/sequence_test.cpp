@@ -61,41 +61,6 @@ TEST_F(RtSequence, AWaitForDataWaitsForNothingElse) {
   sequence_.wait();
 }
 
-TEST_F(RtSequence, SumsHaveTheSameBitsWithAnyNumberOfWorkers) {
-  const auto sum_of = [](Runtime& runtime) {
-    Sequence sequence(runtime);
-    double sum = 1e16;
-    const Data of_sum = sequence.data(sum);
-    for (int k = 1; k < 1000; ++k) sequence.reduce(of_sum, sum, std::plus<>(), {}, [k] { return 1.0 / k; });
-    double seen = 0;
-    sequence.task({read(of_sum)}, [&] { seen = sum; });
-    sequence.wait();
-    EXPECT_EQ(seen, sum);
-    return sum;
-  };
-  double expected = 1e16;
-  for (int k = 1; k < 1000; ++k) expected += 1.0 / k;
-  for (const int workers : {1, 2, 5}) {
-    Runtime runtime({.workers = workers, .pin = false});
-    EXPECT_EQ(sum_of(runtime), expected);
-  }
-}
-
-TEST_F(RtSequence, TasksThatCommuteAreNotAtTheSameTime) {
-  std::uint64_t count = 0;
-  std::vector<int> one(1), two(1);
-  const Data a = sequence_.data(one), b = sequence_.data(two), counted = sequence_.data(count);
-  for (int k = 0; k < 3000; ++k) {
-    sequence_.task({commutative(a), commutative(b)}, [&] { ++one[0], ++two[0]; }, {.worker = k % 2});
-    sequence_.task({commutative(b), commutative(a)}, [&] { ++one[0], ++two[0]; }, {.worker = (k + 1) % 2});
-    sequence_.task({commutative(counted)}, [&] { ++count; }, {.worker = k % 2});
-  }
-  sequence_.wait();
-  EXPECT_EQ(one[0], 6000);
-  EXPECT_EQ(two[0], 6000);
-  EXPECT_EQ(count, 3000U);
-}
-
 TEST_F(RtSequence, ATaskThatThrowsEndsWhatWasGivenAndNothingThatComes) {
   int x = 0;
   const Data of_x = sequence_.data(x);
