@@ -6,6 +6,8 @@ import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+import psutil
+
 from taskgrain.machine import cgroups
 from taskgrain.words import numbers, quantity
 
@@ -17,14 +19,6 @@ _LARGEST_RESERVE = 2**30
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 _NO_LIMIT = 2**60
 """Version 1 of cgroups says about 2**63 where there is no limit."""
-
-
-def _meminfo() -> dict[str, int]:
-    try:
-        with open("/proc/meminfo", encoding="ascii") as file:
-            return {line.split(":")[0]: 1024 * int(line.split()[1]) for line in file}
-    except (OSError, ValueError, IndexError):
-        return {}
 
 
 def _integer(file: Path) -> int | None:
@@ -55,17 +49,13 @@ def _cache(file: Path, name: str) -> int:
 
 
 def total_bytes() -> int:
-    """Memory that this process may use at most: the machine's or its control group's; 0 if unknown."""
-    limits = [limit for limit, _ in _cgroup_rooms()]
-    machine = _meminfo().get("MemTotal")
-    return min([*limits, *([machine] if machine else [])], default=0)
+    """Memory that this process may use at most: the machine's or its control group's."""
+    return min([psutil.virtual_memory().total, *(limit for limit, _ in _cgroup_rooms())])
 
 
 def available_bytes() -> int:
-    """Memory that can be had without swapping or being killed; 0 if unknown."""
-    rooms = [room for _, room in _cgroup_rooms()]
-    machine = _meminfo().get("MemAvailable")
-    return min([*rooms, *([machine] if machine is not None else [])], default=0)
+    """Memory that can be had without swapping or being killed."""
+    return min([psutil.virtual_memory().available, *(room for _, room in _cgroup_rooms())])
 
 
 def _resident(pid: int) -> int:
@@ -133,7 +123,7 @@ class MemoryWatch:
         if limit is None and (wished := os.environ.get(MEMORY_VARIABLE)):
             limit = numbers.size(wished, MEMORY_VARIABLE, low=1)
         self.limit = limit if limit is not None else int(_SHARE * available_bytes())
-        """0: none, where the system does not say what is available."""
+        """0: none, where a full control group leaves nothing to share."""
         self._reserve = min(_LARGEST_RESERVE, int(_RESERVE_SHARE * total_bytes()))
 
     def excess(self, pids: Iterable[int]) -> str | None:

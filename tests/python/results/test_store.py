@@ -64,17 +64,6 @@ def test_a_torn_line_is_set_aside(tmp_path: Path, length: int) -> None:
         assert (tmp_path / "runs.torn").read_bytes() == store.contents.torn + b"\n"
 
 
-def test_lines_of_an_older_schema_are_opened(tmp_path: Path) -> None:
-    with opened(tmp_path) as store:
-        store.append(numbered(1))
-    runs = tmp_path / "runs.jsonl"
-    runs.write_text(
-        runs.read_text() + '{"schema":0,"kind":"run","cell":"c"}\n{"kind":"run","cell":"c","new":1}\n'
-    )
-    with opened(tmp_path) as store:
-        assert len(store.contents.lines) == 3
-
-
 def test_compressed_results_are_not_added_to(tmp_path: Path) -> None:
     with opened(tmp_path) as store:
         store.append(numbered(1))
