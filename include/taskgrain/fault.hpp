@@ -5,24 +5,20 @@
 
 #include <cstdint>
 #include <string>
-#include <string_view>
-#include <vector>
 
 namespace taskgrain {
 
 /// What happens to one task, each time that it is begun, until it has happened `times` times in the whole run. The
 /// task has then checked its inputs, and has done nothing else.
 struct Fault {
-  std::string kind;  ///< one of `fault_kinds()`
+  /// `kill`: the process that executes the task ends itself with SIGKILL. `fail`: the task throws a std::runtime_error.
+  /// `note`: nothing but that it is counted.
+  std::string kind;
   std::int64_t graph = 0, step = 0, point = 0;
   std::int64_t times = 1;
   /// Where the processes of a run keep its books together, because what a process remembers ends with it. Nobody else
   /// may use this file, and no earlier run may have used it. All processes must run on one machine.
   std::string file;
 };
-
-/// `kill`: the process that executes the task ends itself with SIGKILL. `fail`: the task throws a std::runtime_error.
-/// `note`: nothing but that it is counted.
-std::vector<std::string_view> fault_kinds();
 
 }  // namespace taskgrain

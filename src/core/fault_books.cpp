@@ -10,6 +10,7 @@
 #include <cstring>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 
@@ -83,12 +84,6 @@ void* mapped(const std::string& file, std::size_t bytes) {
 }
 
 }  // namespace
-
-std::vector<std::string_view> fault_kinds() {
-  std::vector<std::string_view> names;
-  for (const Kind& kind : kinds) names.push_back(kind.name);
-  return names;
-}
 
 FaultBooks::FaultBooks(const Fault& fault, std::span<const Graph> graphs)
     : fault_(fault), strike_(kind_of(fault).strike) {

@@ -18,7 +18,6 @@
 namespace taskgrain {
 namespace {
 
-using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::ThrowsMessage;
 
@@ -195,8 +194,6 @@ TEST(Fault, WhatARunCannotDoIsRefused) {
   const GraphSpec wide{.pattern = "trivial", .steps = 1 << 14, .width = 1 << 14};
   EXPECT_THROW(Execution({wide}, Validation::full, Isa::automatic, fault_of("kill")), Unsupported);
 }
-
-TEST(Fault, KindsAreNamed) { EXPECT_THAT(fault_kinds(), ElementsAre("kill", "fail", "note")); }
 
 // ---- requests
 
