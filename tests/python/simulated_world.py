@@ -138,7 +138,7 @@ class Simulated:
         self.world.now += sum(seconds) * self.world.pace + self.world.wait
         self.busy = Busy(self.world.busy.pop(0) if self.world.busy else 0.0)
         work = tasks * iterations * FLOP
-        return RunResult(seconds, (), tasks, tasks, 0, work, 0.0, work, "flop", ((0,), (1,)), 1)
+        return RunResult(seconds, (), tasks, tasks, 0, work, "flop", ((0,), (1,)), 1)
 
     def peak(self, kernel: Mapping[str, Any], seconds: float, isa: str) -> Peak:
         if kernel["name"] == "empty":

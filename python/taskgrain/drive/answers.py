@@ -14,8 +14,6 @@ from taskgrain.words.quantity import counted
 from taskgrain.words.warnings import Notice, notice
 
 PROTOCOL = 1
-FAILURES = ("system", "validation", "unsupported", "timeout", "crash", "memory", "protocol")
-"""The kinds of failure in a results folder."""
 _LEAST_SECONDS = 1e-9
 """The tick of the clocks that there are: less is no measurement."""
 
@@ -23,7 +21,8 @@ _LEAST_SECONDS = 1e-9
 class DriverError(Exception):
     """A driver did not do what it was asked.
 
-    `kind` is one of `FAILURES`, or `invalid`: the request was wrong, which is the user's to mend.
+    `kind` is that of a `failure` line of a results folder, or `invalid`: the request was wrong, which is the
+    user's to mend.
     """
 
     def __init__(self, kind: str, message: str, log_tail: str = "") -> None:
@@ -72,8 +71,6 @@ class RunResult:
     tasks: int
     executed: int
     dependencies: int
-    flops: float
-    bytes: float
     work: float
     work_unit: str
     binding: tuple[tuple[int, ...], ...]
@@ -303,8 +300,6 @@ def result(
         tasks=tasks,
         executed=executed,
         dependencies=_integer(answer, "dependencies", default=0),
-        flops=_number(answer.get("flops", 0.0), "flops"),
-        bytes=_number(answer.get("bytes", 0.0), "bytes"),
         work=work,
         work_unit=_text(answer, "work_unit"),
         binding=binding,

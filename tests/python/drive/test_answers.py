@@ -33,8 +33,6 @@ RESULT = {
     "tasks": 8,
     "executed": 8,
     "dependencies": 6,
-    "flops": 100,
-    "bytes": 0.0,
     "work": 100,
     "work_unit": "FLOP",
     "binding": [[0], [1]],
@@ -160,8 +158,6 @@ def test_a_result() -> None:
         tasks=8,
         executed=8,
         dependencies=6,
-        flops=100.0,
-        bytes=0.0,
         work=100.0,
         work_unit="FLOP",
         binding=((0,), (1,)),
@@ -184,9 +180,9 @@ def test_with_a_fault_tasks_may_be_executed_again_and_none_may_be_missing() -> N
 
 
 def test_what_a_result_may_leave_out() -> None:
-    optional = ("prepare_seconds", "dependencies", "flops", "bytes", "binding", "peak_rss_bytes")
+    optional = ("prepare_seconds", "dependencies", "binding", "peak_rss_bytes")
     found = answers.result(without(RESULT, *optional), 7, 2, LAUNCH, HAS, 1.0)
-    assert (found.prepare_seconds, found.dependencies, found.flops, found.peak_rss_bytes) == ((), 0, 0.0, 0)
+    assert (found.prepare_seconds, found.dependencies, found.peak_rss_bytes) == ((), 0, 0)
     for name in RESULT.keys() - {*optional, "event"}:
         with pytest.raises(DriverError):
             answers.result(without(RESULT, name), 7, 2, LAUNCH, HAS, 1.0)
@@ -243,7 +239,7 @@ def test_whatever_is_in_a_result_its_numbers_are_sound_or_it_is_refused(changed:
     assert len(found.seconds) == 2
     assert min(found.seconds) > 0 and sum(found.seconds) < 1.1
     assert math.isfinite(found.work / min(found.seconds))
-    assert all(math.isfinite(one) and one >= 0 for one in (found.flops, found.bytes, *found.prepare_seconds))
+    assert all(math.isfinite(one) and one >= 0 for one in found.prepare_seconds)
     assert found.work_unit.isprintable()
 
 
