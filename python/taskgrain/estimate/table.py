@@ -41,7 +41,6 @@ class Table:
     iterations: Floats  # [sizes]
     log_work: Floats  # [sizes], log of the work of one task
     log_granularity: Floats  # [rounds x sizes]
-    log_efficiency: Floats  # [rounds x sizes], against that rate
     log_peak: Floats  # [rounds x sizes], the last reference before the run
     log_rate: float  # the median of the medians of rounds; 0 without any
     follows: float  # the power with which runs follow the reference: 1 for a clock, 0 if not at all
@@ -94,12 +93,11 @@ class Table:
         granularity[hit] = peak[hit] = np.nan
         rate = _rate(peak)
         granularity += follows * (peak - rate)
-        efficiency = log_work - granularity - rate
         rounds = (~np.isnan(granularity)).sum(axis=0)
         numbers = np.array(sizes, dtype=float)
         lasted = column_median(seconds)
         share = start.seconds / (start.seconds + math.exp(float(np.median(lasted))))
-        logs = log_work, granularity, efficiency, peak
+        logs = log_work, granularity, peak
         return cls(numbers, *logs, rate, follows, process, rounds, repeats, lasted, whole, start, share)
 
     @cached_property

@@ -20,7 +20,6 @@ def test_rows_are_rounds_and_columns_are_sizes() -> None:
     assert table.log_granularity.shape == (3, 5) and table.rounds.tolist() == [3] * 5
     assert table.repeats.tolist() == [9] * 5
     assert np.exp(table.log_granularity[:, 2]) == pytest.approx([2e-7] * 3)
-    assert np.exp(table.log_efficiency[:, 2]) == pytest.approx([0.5] * 3)
     assert np.exp(table.log_peak) == pytest.approx(np.full((3, 5), PEAK))
 
 
@@ -32,14 +31,13 @@ def test_a_clock_that_changes_is_taken_out_as_if_all_runs_had_its_median() -> No
     table = Table.of(samples_of(system, SIZES, rounds))
     assert table.follows > 0.95 and np.exp(table.log_rate) == pytest.approx(PEAK, rel=0.02)
     assert np.exp(table.log_granularity[:, 2]) == pytest.approx([2e-7] * rounds, rel=0.1)
-    assert np.exp(table.log_efficiency[:, 2]) == pytest.approx([0.5] * rounds, rel=0.1)
 
 
 def test_a_reference_that_tells_nothing_of_the_runs_adds_nothing_to_their_scatter() -> None:
     loose = Noise(run=0.05, reference=0.2)
     table = Table.of(samples_of(SimulatedSystem(constant(1e-7), loose), SIZES, 40))
     assert table.follows < 0.1
-    assert table.log_efficiency.std(axis=0) == pytest.approx([0.05] * 5, rel=0.5), "not 0.2"
+    assert table.log_granularity.std(axis=0) == pytest.approx([0.05] * 5, rel=0.5), "not 0.2"
 
 
 def test_a_run_that_was_interrupted_is_left_out_and_one_of_a_slow_state_is_not() -> None:
@@ -48,7 +46,7 @@ def test_a_run_that_was_interrupted_is_left_out_and_one_of_a_slow_state_is_not()
     hit = [replace(s, seconds=s.seconds * times.get((s.round, s.iterations), 1.0)) for s in samples]
     table = Table.of(hit)
     assert table.rounds.tolist() == [12, 12, 11, 12, 12]
-    assert np.isnan(table.log_efficiency[3, 2]) and np.isfinite(table.log_efficiency[5, 3])
+    assert np.isnan(table.log_granularity[3, 2]) and np.isfinite(table.log_granularity[5, 3])
 
 
 def test_the_rate_is_that_of_the_runs_that_count() -> None:
@@ -63,7 +61,7 @@ def test_the_rate_is_that_of_the_runs_that_count() -> None:
         for s in samples
     ]
     table = Table.of(hit)
-    assert np.isnan(table.log_efficiency[:2, 1:]).all()
+    assert np.isnan(table.log_granularity[:2, 1:]).all()
     assert np.exp(table.log_rate) == pytest.approx(PEAK)
     assert table.rates(np.arange(5)[None, :])[0] == table.log_rate
 
