@@ -127,9 +127,7 @@ def _kinds(mine: Sequence[int]) -> tuple[tuple[str, tuple[int, ...]], ...]:
     return found if len(found) > 1 else ()
 
 
-def choose_cores(
-    count: int, available: Sequence[int] | None = None, *, named: str = "--cores", simulated: bool = False
-) -> tuple[int, ...]:
+def choose_cores(count: int, *, named: str = "--cores", simulated: bool = False) -> tuple[int, ...]:
     """The processors of a measurement on `count` cores; 0 means one hardware thread of each core of the
     fastest kind, and no more cores than the control group's quota keeps busy.
 
@@ -140,15 +138,13 @@ def choose_cores(
         if count > MOST_CORES:
             raise InputError(named, count, f"1 to {MOST_CORES} (0: the default)")
         return tuple(range(count))
-    if available is None:
-        machine = topology()
-        available = machine.available
-        if count == 0:
-            count = within_limit(len(machine.default), cpu_limit())
-    count = count or len(available)
-    if not 1 <= count <= len(available):
-        raise InputError(named, count, f"1 to {len(available)}, what this process may use (0: the default)")
-    return tuple(available[:count])
+    machine = topology()
+    if count == 0:
+        count = within_limit(len(machine.default), cpu_limit())
+    most = len(machine.available)
+    if not 1 <= count <= most:
+        raise InputError(named, count, f"1 to {most}, what this process may use (0: the default)")
+    return machine.available[:count]
 
 
 def within_limit(count: int, limit: float | None) -> int:
