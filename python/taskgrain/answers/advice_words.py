@@ -17,7 +17,7 @@ from taskgrain.words.interval import Interval
 NOT_KNOWN = "not known"
 _NAMED = 3
 """Systems of which a sentence says what another one saves."""
-VERDICTS: dict[Verdict, str] = {"yes": "yes", "no": "no", "unknown": NOT_KNOWN}
+VERDICTS: dict[Verdict, str] = {"yes": "yes", "no": "no", "unknown": NOT_KNOWN, "never": "never"}
 """The words for whether a level of efficiency is reached."""
 
 
@@ -32,11 +32,8 @@ def sentences(question: Question, answers: Sequence[Answer]) -> Iterator[str]:
     if question.program:
         yield from program_words.allowed(question.program, question.cores)
     elif (most := question.most) < LEVELS[-1]:
-        cores = quantity.counted(question.workload.cores_of_all(question.cores), "core")
-        yield (
-            f"On {cores} this graph allows an efficiency of at most {quantity.percent(most)}, whatever the "
-            "system and the size of its tasks: `taskgrain graph --summary` shows why."
-        )
+        cores = question.workload.cores_of_all(question.cores)
+        yield f"{allowed(most, cores)}: `taskgrain graph --summary` shows why."
     if chosen := choice(answers):
         yield _choice(chosen)
     bounds = [one for one in answers if one.curve and one.curve.cell.bound]
@@ -65,6 +62,14 @@ def sentences(question: Question, answers: Sequence[Answer]) -> Iterator[str]:
         of_program = "No system has a time yet. --measure measures it."
         of_tasks = "No folder has a result for these tasks. --measure measures them."
         yield of_program if question.program else of_tasks
+
+
+def allowed(most: float, cores: int) -> str:
+    """The most that the efficiency can be, in words."""
+    return (
+        f"On {quantity.counted(cores, 'core')} this graph allows an efficiency of at most "
+        f"{quantity.percent(most)}, whatever the system and the size of its tasks"
+    )
 
 
 def _levels(question: Question, answers: Sequence[Answer]) -> Iterator[str]:

@@ -21,8 +21,7 @@ from taskgrain.estimate.advice import (
 from taskgrain.estimate.ratio import ratio
 from taskgrain.results.curves import Curve
 from taskgrain.results.ranking import MARGIN
-from taskgrain.study.shape import best_efficiency
-from taskgrain.study.steps import Steps, with_steps
+from taskgrain.study.steps import Steps, most_efficiency, with_steps
 from taskgrain.study.workload import Workload
 from taskgrain.words.interval import Interval
 from taskgrain.words.origin import Origin
@@ -57,29 +56,17 @@ class Question:
 
     @property
     def most(self) -> float:
-        """The most that the efficiency can be on all of these cores, whatever the system; 1 for a graph that
-        cannot be made here, such as one whose file is elsewhere."""
-        cores = self.workload.cores_of_all(self.cores)
-        try:
-            steps, fixed = self._least_steps
-            return best_efficiency(self.workload, steps, cores, longer=not fixed)
-        except (InvalidSpec, Unsupported):
-            return 1.0
+        """The most that the efficiency can be on all of these cores, whatever the system."""
+        return most_efficiency(self.workload, self.workload.cores_of_all(self.cores), self.steps or None)
 
     def fit(self, budget: float) -> int:
         """How many systems can have a round of runs within a budget, in seconds; one at least."""
         try:
-            steps, _ = self._least_steps
+            steps = with_steps(Steps(steps=self.steps or None), self.workload).least
         except (InvalidSpec, Unsupported):  # which is said where it is to be measured
             steps = 1
         run = self.workload.tasks(steps) * self.work / self.workload.cores_of_all(self.cores)
         return max(1, int(budget / (_START + _RUNS * run)))
-
-    @property
-    def _least_steps(self) -> tuple[int, bool]:
-        """The fewest steps of a run, and whether all runs have these."""
-        asked = with_steps(Steps(steps=self.steps or None), self.workload)
-        return asked.least, asked.steps is not None
 
 
 @dataclass(frozen=True)
@@ -232,7 +219,10 @@ def answer(
     if curve and not points:
         problem = problem or (curve.problem and f"{curve.problem} ({curve.folder})")
         curve = None
-    known = [level_of(points, question.work, one, curve.needed(one) if curve else None) for one in LEVELS]
+    most = curve.most if curve else 1.0
+    known = [
+        level_of(points, question.work, one, curve.needed(one) if curve else None, most) for one in LEVELS
+    ]
     levels = in_order([_doubted(one) for one in known] if _disturbed(curve) else known)
     return Answer(system, curve, at(curve, question.work), levels, problem, now)
 
@@ -240,10 +230,10 @@ def answer(
 def at(curve: Curve | None, work: float) -> Efficiency:
     """The efficiency of tasks of so much work. Where a good part of the runs was disturbed, they set no
     upper bound of it: that slows a run more than the reference beside it."""
-    found = efficiency_at(curve.points if curve else {}, work)
+    found = efficiency_at(curve.points, work, curve.most) if curve else efficiency_at({}, work)
     if not _disturbed(curve):
         return found
-    return replace(found, found=replace(found.found, high=None))
+    return replace(found, found=replace(found.found, high=found.most if found.most < 1.0 else None))
 
 
 def least(curve: Curve, level: float) -> Interval:
@@ -255,7 +245,7 @@ def least(curve: Curve, level: float) -> Interval:
 
 def verdicts(found: Efficiency) -> tuple[Verdict, ...]:
     """Returns the verdict of each of `LEVELS`, as `answer` gives it where the curve says so much."""
-    return tuple(verdict_of(found.found, level) for level in LEVELS)
+    return tuple(verdict_of(found.found, level, found.most) for level in LEVELS)
 
 
 def _disturbed(curve: Curve | None) -> bool:

@@ -38,7 +38,8 @@ def allowed(program: Program, cores: int) -> Iterator[str]:
     elif untimed:
         counts = "which counts" if untimed == 1 else "which count"
         yield f"The file leaves out the time of {quantity.counted(untimed, 'task')}, {counts} as none."
-    held = f": that is its critical path, which keeps {most} of them busy."
+    share = quantity.percent(program.total / (cores * least))
+    held = f": that is its critical path, which keeps {most} of them busy, {share} of their time."
     beyond = f". More than {most} cores gain nothing: the critical path takes {path}."
     yield (
         f"No runtime is quicker than {quantity.seconds(least)} on {quantity.counted(cores, 'core')}"

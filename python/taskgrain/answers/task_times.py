@@ -24,7 +24,7 @@ _STEPS = (
     *(3.0, 3.5, 4.0, 4.5, 5.0, 5.5, 6.0, 7.0, 8.0, 9.0),
 )
 """In each decade: every time is within 8 % of one of them."""
-_CODES: dict[Verdict, str] = {"yes": "y", "no": "n", "unknown": "u"}
+_CODES: dict[Verdict, str] = {"yes": "y", "no": "n", "unknown": "u", "never": "x"}
 
 
 @dataclass(frozen=True)
@@ -133,17 +133,22 @@ def changes(cell: Cell, all_times: Sequence[float]) -> list[list[object]]:
 
 
 def least(cell: Cell) -> list[tuple[str, str]]:
-    """For each level of efficiency, what the work of a task must take at least, in words."""
+    """For each level of efficiency, how long tasks must be at least, in words."""
     if cell.known is None or not cell.known.points:
         return []
     found = []
     for level in LEVELS:
         one = advise.least(cell.known, level)
+        allowed = cell.known.most
+        if level >= allowed:
+            said = f"no task is long enough: this graph allows {quantity.percent(allowed)} at most"
+            found.append((quantity.percent(level), said))
+            continue
         if one.value is not None:
             text = quantity.interval(one)
         elif one.low is not None:
             text = f"more than {quantity.seconds(one.low, 2)}"
         else:
             text = f"{quantity.seconds(one.high, 2)} or less" if one.high is not None else "not known"
-        found.append((quantity.percent(level), text))
+        found.append((quantity.percent(level), f"a task's work must take {text}"))
     return found

@@ -21,7 +21,8 @@ from taskgrain.words.interval import Interval
 
 How = Literal["measured", "between", "above", "below", "unknown"]
 """Measured at this time; between two that were; above the largest, or below the smallest, of them."""
-Verdict = Literal["yes", "no", "unknown"]
+Verdict = Literal["yes", "no", "unknown", "never"]
+"""Tells whether a level is reached; `never` if the graph allows it for no length of its tasks."""
 Efficiencies = Mapping[float, Interval]
 """The efficiency of each size of task that was measured, with the bounds that are known, by the time of the
 work of such a task alone, in seconds."""
@@ -39,6 +40,8 @@ class Efficiency:
     found: Interval = Interval()
     at: tuple[float, ...] = ()
     """The work of the points that it rests on, in seconds."""
+    most: float = 1.0
+    """The most that the shape of the graph allows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,28 +56,25 @@ class Level:
     """The task time divided by that: above 1 it is longer than needed."""
 
 
-def efficiency_at(curve: Efficiencies, work: float) -> Efficiency:
-    """The efficiency of tasks whose work takes so many seconds alone."""
+def efficiency_at(curve: Efficiencies, work: float, most: float = 1.0) -> Efficiency:
+    """The efficiency of tasks whose work takes so many seconds alone; the graph allows `most`."""
     if not curve:
-        return Efficiency("unknown")
-    most = _NEAR if len(curve) > 1 else _NEAR_ALONE
-    near = [one for one in curve if max(one / work, work / one) <= most]
+        return Efficiency("unknown", most=most)
+    far = _NEAR if len(curve) > 1 else _NEAR_ALONE
+    near = [one for one in curve if max(one / work, work / one) <= far]
     if near:  # it was measured itself: other sizes, which may have one run each, make it no surer
         at = min(near, key=lambda one: (not curve[one].known, abs(math.log(one / work))))
-        found = Efficiency("measured", _moved(curve[at], work / at), (at,))
-        return replace(found, found=found.found.up_to(1.0))
+        return Efficiency("measured", _moved(curve[at], work / at, most).up_to(most), (at,), most)
     curve = _surest(curve)
     smaller, larger = [one for one in curve if one < work], [one for one in curve if one > work]
     lows = [one.low for one in curve.values() if one.low is not None]
     highs = [one.high for one in curve.values() if one.high is not None]
     if smaller and larger:
         beside = max(smaller), min(larger)
-        found = Efficiency("between", _between(curve, *beside, work), beside)
-    elif smaller:
-        found = Efficiency("above", Interval(low=max(lows, default=None)), (max(curve),))
-    else:
-        found = Efficiency("below", Interval(high=min(highs, default=None)), (min(curve),))
-    return replace(found, found=found.found.up_to(1.0))
+        return Efficiency("between", _between(curve, *beside, work).up_to(most), beside, most)
+    if smaller:
+        return Efficiency("above", Interval(low=max(lows, default=None)).up_to(most), (max(curve),), most)
+    return Efficiency("below", Interval(high=min(highs, default=None)).up_to(most), (min(curve),), most)
 
 
 def _surest(curve: Efficiencies) -> Efficiencies:
@@ -83,11 +83,11 @@ def _surest(curve: Efficiencies) -> Efficiencies:
     return known if len(known) > 1 else curve
 
 
-def _moved(there: Interval, longer: float) -> Interval:
-    """The efficiency of tasks a little longer or shorter, if the overhead is the same; it may be twice as far
-    off."""
-    value = min(there.number, 1.0)
-    shift = 1.0 / (1.0 + (1.0 / value - 1.0) / longer) / value
+def _moved(there: Interval, longer: float, most: float) -> Interval:
+    """The efficiency of tasks a little longer or shorter, if the overhead is the same, which is what `most`
+    does not tell; it may be twice as far off."""
+    value = min(there.number, most)
+    shift = 1.0 / (1.0 / most + (1.0 / value - 1.0 / most) / longer) / value
     low = there.low and shift * there.low * min(1.0, shift)
     high = there.high and shift * there.high * max(1.0, shift)
     return Interval(shift * there.number, low, high)
@@ -168,17 +168,23 @@ def _agreeing(least: Interval, work: float, verdict: Verdict) -> Interval:
     return Interval(value if inside else None, low or None, high if high < math.inf else None)
 
 
-def verdict_of(found: Interval, level: float) -> Verdict:
-    """The verdict on whether an efficiency that is known so well reaches a level."""
+def verdict_of(found: Interval, level: float, most: float = 1.0) -> Verdict:
+    """The verdict on whether an efficiency that is known so well reaches a level; the graph allows `most`."""
+    if level >= most:
+        return "never"
     if found.low is not None and found.low >= level:
         return "yes"
     return "no" if found.high is not None and found.high < level else "unknown"
 
 
-def level_of(curve: Efficiencies, work: float, level: float, known: Interval | None = None) -> Level:
+def level_of(
+    curve: Efficiencies, work: float, level: float, known: Interval | None = None, most: float = 1.0
+) -> Level:
     """A level and tasks of so much work; `known` is the work that it needs, if a search told."""
-    found = efficiency_at(curve, work).found
-    verdict = verdict_of(found, level)
+    found = efficiency_at(curve, work, most).found
+    verdict = verdict_of(found, level, most)
+    if verdict == "never":
+        return Level(level, verdict, Interval(), Interval())
     least = _agreeing(known or needed(curve, level), work, verdict)
     if least.value and found.value and (least.value <= work) != (found.value >= level):
         # The sizes around it say the contrary of the runs at this time, and neither surely.

@@ -11,11 +11,12 @@ from typing import Any
 
 from taskgrain.estimate.advice import Efficiencies
 from taskgrain.estimate.sample import Sample
-from taskgrain.results import measurements, outcome
+from taskgrain.results import measurements, outcome, store
 from taskgrain.results.cell import Cell, cells
 from taskgrain.results.lines import CurvePoint, MetgLine
 from taskgrain.results.measurements import Folder
 from taskgrain.study.fields import WORKLOAD
+from taskgrain.study.steps import most_efficiency
 from taskgrain.study.workload import Workload
 from taskgrain.words.interval import Interval
 
@@ -41,6 +42,14 @@ class Curve:
     """Why it has no points, if it has none."""
     sizes: Mapping[float, float] = field(default_factory=dict)
     """The iterations of the tasks of each point."""
+
+    @cached_property
+    def most(self) -> float:
+        """The most that its efficiency can be: the shape of the graph may leave cores idle."""
+        started = self.cell.started
+        if not self.cell.cores or started is None:
+            return 1.0
+        return most_efficiency(self.workload, self.cell.cores, started.steps or None)
 
     @cached_property
     def samples(self) -> tuple[Sample, ...]:
@@ -81,9 +90,12 @@ def of(cell: Cell, place: Folder, *, interrupted: bool = False) -> Curve | None:
         problem = f"{failure.kind_of}: {failure.message or ''}"
     elif outcome.all_start(cell):
         points, problem = [], "its runs were mostly start and end"
+    workload = dict(started.workload)
+    if workload.get("dag") and (place.folder / store.STEPS).is_file():  # wherever it was when it was measured
+        workload["dag"] = str(place.folder / store.STEPS)
     return Curve(
         cell,
-        workload_of(started.workload),
+        workload_of(workload),
         asked or (cores if isinstance(cores, int) else None) or started.cores,
         {work: share for work, share, _ in points},
         place.folder,

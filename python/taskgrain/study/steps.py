@@ -10,7 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from taskgrain.study.shape import Shape, shape_of
+from taskgrain._core import InvalidSpec, Unsupported
+from taskgrain.study.shape import Shape, best_efficiency, shape_of
 from taskgrain.study.workload import Workload
 from taskgrain.words.errors import InputError
 from taskgrain.words.warnings import Notice, notice
@@ -67,6 +68,18 @@ def with_steps(settings: S, workload: Workload) -> S:
     if least > most:
         return _fixed(settings, workload, least, most // shape.period * shape.period or most, shape)
     return replace(settings, min_steps=least, least_short=short, period=shape.period)
+
+
+def most_efficiency(workload: Workload, cores: int, steps: int | None = None) -> float:
+    """The most that the efficiency can be on so many cores, whatever the system and the size of tasks.
+
+    It is 1 for a graph that cannot be made here, such as one whose file is elsewhere.
+    """
+    try:
+        asked = with_steps(Steps(steps=steps), workload)
+        return best_efficiency(workload, asked.least, cores, longer=asked.steps is None)
+    except (InputError, InvalidSpec, Unsupported):
+        return 1.0
 
 
 def _fixed(settings: S, workload: Workload, wished: int, most: int, shape: Shape) -> S:

@@ -19,7 +19,9 @@ def test_the_bound_is_told_before_any_system() -> None:
     chain = program(Graph(((), (0,), (1,), (0,)), (4, 4, 4, 2)))
     first, second = allowed(chain, 4)
     assert "4 tasks of 2.0 µs to 4.0 µs, half of them at most 4.0 µs, together 14.0 µs" in first
-    assert second.endswith("12.0 µs on 4 cores: that is its critical path, which keeps 1.17 of them busy.")
+    assert second.endswith(
+        "12.0 µs on 4 cores: that is its critical path, which keeps 1.17 of them busy, 29 % of their time."
+    )
     assert [*allowed(chain, 1)][1].endswith(
         "14.0 µs on 1 core. More than 1.17 cores gain nothing: the critical path takes 12.0 µs."
     )

@@ -79,4 +79,4 @@ def test_what_a_level_needs_is_said_as_far_as_it_is_known(study: Results) -> Non
     short = measured(
         "a", 1e-6, known=replace(one.known, points=few, cell=replace(one.known.cell, result=None))
     )
-    assert [text for _, text in task_times.least(short)] == ["more than 2.0 µs"] * 3
+    assert [text for _, text in task_times.least(short)] == ["a task's work must take more than 2.0 µs"] * 3

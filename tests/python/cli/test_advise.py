@@ -251,6 +251,23 @@ def test_the_graph_of_a_program(taskgrain: Command, systems: Path, tmp_path: Pat
     assert other.code == 1 and "has dag/dag=steps.json" in other.err and ": 1 core; not what" in other.err
 
 
+def test_no_task_time_reaches_more_than_the_shape_of_a_program_allows(
+    taskgrain: Command, systems: Path, tmp_path: Path
+) -> None:
+    chain = "a [duration=2]; b [duration=3]; c [duration=1]; d [duration=1]; a -> b -> c; a -> d"
+    (tmp_path / "chain.dot").write_text(f"digraph chain {{ {chain} }}")
+    words = ("--graph", tmp_path / "chain.dot", "--unit", "10us", "--systems", systems, "--cores", "2")
+    measured = taskgrain("advise", *words, "--system", "fast", "-q", "-o", tmp_path / "kept")
+    assert measured.code == 0, measured.err
+    (tmp_path / "kept").rename(tmp_path / "moved")
+    shown = taskgrain("report", tmp_path / "moved", "--at", "1ms", "--json")
+    (fast,) = json.loads(shown.out)["at"]["cells"]
+    assert [one["verdict"] for one in fast["levels"]] == ["yes", "never", "never"], fast
+    page = html.unescape((tmp_path / "moved" / "report.html").read_text())
+    assert page.count("no task is long enough: this graph allows 58 % at most") == 2
+    assert "keeps 1.17 of them busy, 58 % of their time." in page
+
+
 def test_a_graph_is_kept_with_its_results_and_replaces_nothing(
     taskgrain: Command, systems: Path, tmp_path: Path
 ) -> None:

@@ -151,6 +151,20 @@ def test_a_slow_run_of_a_large_task_does_not_say_that_a_level_needs_more() -> No
     assert needed(hit, 0.5).value == pytest.approx(needed(CURVE, 0.5).number, rel=0.05)
 
 
+@pytest.mark.parametrize("most", [0.5, 0.54, 0.9])
+def test_no_task_is_long_enough_for_more_than_the_graph_allows(most: float) -> None:
+    shaped = {work: one.times(most) for work, one in CURVE.items()}
+    for work in (1e-6, 3e-6, 16e-6, 17e-6, 1e-3):
+        found = efficiency_at(shaped, work, most)
+        assert found.most == most and (found.found.about or 0.0) <= most >= (found.found.high or 0.0)
+        for level in (0.2, 0.5, 0.8, 0.9):
+            one = level_of(shaped, work, level, most=most)
+            assert (one.verdict == "never") == (level >= most), (work, level)
+            assert one.verdict != "never" or (one.needed, one.margin) == (Interval(), Interval())
+            assert one.verdict == verdict_of(found.found, level, most)
+    assert efficiency_at(shaped, 17e-6, most).found.number == pytest.approx(most * 17 / 22)
+
+
 def test_a_verdict_needs_the_bound_on_its_side() -> None:
     assert verdict_of(Interval(0.6, 0.55, 0.65), 0.5) == "yes"
     assert verdict_of(Interval(0.6, 0.55, 0.65), 0.7) == "no"

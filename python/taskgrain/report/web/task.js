@@ -4,7 +4,7 @@
   const { at, every, cells, times, state } = report;
   const UNITS = { ns: 1e-9, us: 1e-6, "µs": 1e-6, "μs": 1e-6, ms: 1e-3, s: 1 };
   const LEVELS = ["50 %", "80 %", "90 %"];
-  const WORDS = { y: "yes", n: "no", u: "not known" };
+  const WORDS = { y: "yes", n: "no", u: "not known", x: "never" };
   const usual = {};
   let answers = null;
 
@@ -27,7 +27,7 @@
     const reached = verdicts.lastIndexOf("y");
     const level = Math.max(reached, 0);
     const word = `${LEVELS[level]}: ${WORDS[verdicts[level]]}`;
-    return { text, share, word, verdicts, shade: reached >= 0 ? 2 - reached : verdicts[0] === "n" ? 4 : null };
+    return { text, share, word, verdicts, shade: reached >= 0 ? 2 - reached : "nx".includes(verdicts[0]) ? 4 : null };
   }
 
   // Of a cell, in a sentence, for the time that the reader has asked about.
@@ -83,6 +83,7 @@
       if (more) parts.push(`${reached} surely reach ${level}`);
     }
     if (counts["50 %: no"]) parts.push(`for ${counts["50 %: no"]} they are too short for 50 %`);
+    if (counts["50 %: never"]) parts.push(`the graph of ${counts["50 %: never"]} does not allow 50 %`);
     if (counts["50 %: not known"]) parts.push(`for ${counts["50 %: not known"]} it is not known`);
     if (counts.none) parts.push(`${counts.none} ${counts.none > 1 ? "have" : "has"} no curve`);
     const off = Math.abs(exact / state.seconds - 1) > 1e-9 ? ` (the nearest time that this page knows; “taskgrain advise” knows yours)` : "";
