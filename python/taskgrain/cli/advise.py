@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -43,6 +45,7 @@ _TASKS_PER_CORE = "8"
 _BUDGET = "90s"
 _FEW_RUNS = 20.0
 """Runs of a graph that a budget must have room for."""
+_LONGEST_NAME = 100
 _BESIDE_A_FILE = ("cores", "output_bytes", "kernel", "scratch_bytes", "samples", "validate", "isa")
 """The options of a graph that the file of a program does not set."""
 
@@ -127,6 +130,7 @@ def advise(
     from results folders (--from), or with --measure on this machine. Without --width, --tasks-per-core or
     --like, a step has 8 tasks for each core.
     """
+    begun = time.monotonic()
     if "iterations" in graph.given and file is None:
         raise UsageError("--iterations: --at says how long the tasks are; give only that")
     program: Program | None = None
@@ -175,7 +179,7 @@ def advise(
         )
         known |= {one.name: one for one in equipped([known[name] for name in lacking if name in known], env)}
         settings = {"budget": seconds, "hosts": hosts or "", "hostfile": hostfile or ""}
-        more = _measured(question, lacking, known, graph, settings, output, quiet)
+        more = _measured(question, lacking, known, graph, settings, output, quiet, begun)
         notes += more.notes
         answers |= more.answers
         interrupted = more.interrupted
@@ -224,6 +228,7 @@ def _measured(
     settings: dict[str, Any],
     output: Path | None,
     quiet: bool,
+    begun: float,
 ) -> Measured:
     from taskgrain.measure.advise import measured
     from taskgrain.measure.again import folder_for
@@ -234,7 +239,9 @@ def _measured(
         question = replace(question, workload=_kept_graph(question.program, graph, output).workload)
     kept = output is not None
     with folder_for(output) as into:
-        return measured(question, lacking, known, graph.cores, settings, into, quiet=quiet, kept=kept)
+        return measured(
+            question, lacking, known, graph.cores, settings, into, quiet=quiet, kept=kept, begun=begun
+        )
 
 
 def _too_long(seconds: float, budget: float) -> list[str]:
@@ -260,10 +267,12 @@ def _program(file: Path, unit: str | None, scale: str | None, graph: GraphOption
 
 
 def _measured_graph(program: Program, graph: GraphOptions, folder: Path) -> GraphOptions:
-    """The options with the program's graph in steps, in a folder."""
+    """The options with the program's graph in steps, in a folder. Cells, and so tables and reports, have the
+    name of the file."""
     from taskgrain.results import store
 
-    steps = folder / store.STEPS
+    name = re.sub(r"[^\w.+-]", "_", Path(program.name).stem, flags=re.ASCII)[:_LONGEST_NAME]
+    steps = folder / f"{name}{store.STEPS}"
     _write(steps, program.steps.text())
     return replace(graph, given={**graph.given, "dag": str(steps)})
 
@@ -283,13 +292,16 @@ def _kept_graph(program: Program, graph: GraphOptions, output: Path) -> GraphOpt
     from taskgrain.results import store
 
     store.check_folder(output)
-    steps = output / store.STEPS
-    same = steps.is_file() and steps.read_bytes() == program.steps.text().encode()
-    if not same and output.is_dir() and any(output.iterdir()):
+    here = Path(str(graph.given["dag"]))
+    text = here.read_text()
+    steps = next((one for one in output.glob(f"*{store.STEPS}") if one.read_text() == text), None)
+    if steps is None and output.is_dir() and any(output.iterdir()):
         raise InputError("--output", str(output), "a new or empty folder, or one with results of this graph")
     store.make_folder(output)
     _write(output / store.GRAPH, graph_file.write(replace(program.graph, program=program.name)))
-    return _measured_graph(program, graph, output)
+    if steps is None:
+        _write(steps := output / here.name, text)
+    return replace(graph, given={**graph.given, "dag": str(steps)})
 
 
 def with_defaults(given: Mapping[str, Any]) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,7 +20,8 @@ from taskgrain.results import curves
 from taskgrain.study.field import flag
 from taskgrain.study.settings import Settings, take_settings
 from taskgrain.study.study import Study
-from taskgrain.words import numbers
+from taskgrain.words import numbers, quantity
+from taskgrain.words.errors import InputError
 from taskgrain.words.quantity import counted
 from taskgrain.words.warnings import grouped
 
@@ -56,10 +58,12 @@ def measured(
     *,
     quiet: bool,
     kept: bool,
+    begun: float,
 ) -> Measured:
     """Measures the lacking systems, of which some are `known` here, into a folder within the budget.
 
-    `settings` are those that the user gives. Raises `TaskgrainError` like `call.measure`.
+    `settings` are those that the user gives. A large graph takes a part of the budget to be read: `begun` is
+    when that was, by the monotonic clock. Raises `TaskgrainError` like `call.measure`.
     """
     problems: dict[str, str] = {}
     for name in lacking:
@@ -75,13 +79,17 @@ def measured(
         # All have the same launcher.
         given = take_settings({**settings, "launcher": able[0].launcher or "auto"}, "--{}".format)
         able.sort(key=lambda one: one.bound)  # nobody can choose a bound, so that its number can wait
-        fit = question.fit(given.budget)
+        passed = time.monotonic() - begun
+        if passed >= given.budget:
+            allowed = f"more than the {quantity.seconds(passed, 2)} in which the graph is read"
+            raise InputError("--budget", quantity.seconds(given.budget), allowed)
+        fit = question.fit(given.budget - passed)
         systems = counted(fit, "system")
         short = f"a budget of {given.budget:g} s is too short for more than {systems} with such tasks"
         problems |= {one.name: f"{short}; raise --budget, or choose by --system" for one in able[fit:]}
         able = able[:fit]
         came = call.measure(
-            study(question, [one.name for one in able], given),
+            study(question, [one.name for one in able], replace(given, budget=given.budget - passed)),
             able,
             cores,
             folder,

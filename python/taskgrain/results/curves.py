@@ -11,7 +11,7 @@ from typing import Any
 
 from taskgrain.estimate.advice import Efficiencies
 from taskgrain.estimate.sample import Sample
-from taskgrain.results import measurements, outcome, store
+from taskgrain.results import measurements, outcome
 from taskgrain.results.cell import Cell, cells
 from taskgrain.results.lines import CurvePoint, MetgLine
 from taskgrain.results.measurements import Folder
@@ -91,8 +91,9 @@ def of(cell: Cell, place: Folder, *, interrupted: bool = False) -> Curve | None:
     elif outcome.all_start(cell):
         points, problem = [], "its runs were mostly start and end"
     workload = dict(started.workload)
-    if workload.get("dag") and (place.folder / store.STEPS).is_file():  # wherever it was when it was measured
-        workload["dag"] = str(place.folder / store.STEPS)
+    dag = place.folder / Path(str(workload.get("dag") or "")).name
+    if dag.is_file():  # wherever the folder was when it was measured
+        workload["dag"] = str(dag)
     return Curve(
         cell,
         workload_of(workload),

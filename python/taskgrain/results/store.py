@@ -23,8 +23,8 @@ from taskgrain.results.log_file import LogFile
 from taskgrain.results.parse import Odd, from_json
 from taskgrain.words.errors import InputError, OutputError, UsageError, reason, unwritable
 
-STEPS = "steps.json"
-"""The graph of a program whose results follow, as it is measured."""
+STEPS = ".steps.json"
+"""The end of the name of a program's graph as it is measured, which begins with the program's."""
 GRAPH = "graph.json"
 """The same as the program has it, with its times."""
 _SYNC_SECONDS = 5.0
@@ -74,7 +74,9 @@ def check_folder(folder: Path) -> None:
             f"(zstd -d --rm {folder / reader.COMPRESSED}), or choose another --output"
         )
     ours = runs.exists() or (folder / reader.STUDY).exists()
-    if folder.is_dir() and not ours and {one.name for one in folder.iterdir()} - {STEPS, GRAPH}:
+    if folder.is_dir() and not ours and any(
+        one.name != GRAPH and not one.name.endswith(STEPS) for one in folder.iterdir()
+    ):
         raise InputError("--output", str(folder), "a new or empty folder, or a results folder to go on with")
 
 

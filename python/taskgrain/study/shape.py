@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 from taskgrain.study.workload import Workload, core_run
 
@@ -38,6 +39,7 @@ class Bound:
     """The least that it takes on these cores, in tasks of the mean length."""
 
 
+@lru_cache(maxsize=64)  # a file of a large graph takes a second
 def shape_of(workload: Workload) -> Shape:
     """Raises `InvalidSpec` or `Unsupported` for graphs that the core refuses."""
     run = core_run(workload.request(0, 1))

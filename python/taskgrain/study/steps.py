@@ -8,6 +8,7 @@ every run has the same steps. All of this is decided by the workload, before any
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TypeVar
 
 from taskgrain._core import InvalidSpec, Unsupported
@@ -70,6 +71,7 @@ def with_steps(settings: S, workload: Workload) -> S:
     return replace(settings, min_steps=least, least_short=short, period=shape.period)
 
 
+@lru_cache(maxsize=64)
 def most_efficiency(workload: Workload, cores: int, steps: int | None = None) -> float:
     """The most that the efficiency can be on so many cores, whatever the system and the size of tasks.
 

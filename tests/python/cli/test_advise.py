@@ -5,6 +5,8 @@ from __future__ import annotations
 import html
 import json
 import re
+import time
+import tomllib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,8 @@ from command_line import Command
 from results_folder import change
 
 from taskgrain.cli.advise import with_defaults
+from taskgrain.graphs.files import read
+from taskgrain.graphs.task_graph import TaskGraph
 from taskgrain.measure.record import CellState
 
 ASKED = ("advise", "--at", "20us", "--neighbours", "5", "--output-bytes", "4K")
@@ -106,11 +110,11 @@ def test_a_budget_that_is_too_short_for_all_answers_for_some(taskgrain: Command,
     """A run of 1000 steps of 16 tasks takes 2.4 s on two cores, and a system needs some of them."""
     words = ("advise", "--at", "300us", "--pattern", "stencil_1d", "--width", "16", "--steps", "1000")
     names = ("--systems", systems, "--system", "fast,faulty,picky", "--cores", "2")
-    found = taskgrain(*words, *names, "--measure", "--budget", "20", "-q")
+    found = taskgrain(*words, *names, "--measure", "--budget", "24", "-q")
     assert found.code == 0, found.err
     assert "Tasks of 0.30 ms reach " in found.out and "with fast (simulated)" in found.out
     assert (
-        "Nothing is known of picky: a budget of 20 s is too short for more than 2 systems with such tasks; "
+        "Nothing is known of picky: a budget of 24 s is too short for more than 2 systems with such tasks; "
         "raise --budget, or choose by --system." in found.out
     )
 
@@ -248,7 +252,8 @@ def test_the_graph_of_a_program(taskgrain: Command, systems: Path, tmp_path: Pat
     (fast,) = json.loads(near.out)["answers"]
     assert near.code == 0 and fast["cost"]["time"]["value"] == pytest.approx(169e-6, rel=0.02)
     other = taskgrain(*words, "--cores", "2", "--from", tmp_path / "kept")
-    assert other.code == 1 and "has dag/dag=steps.json" in other.err and ": 1 core; not what" in other.err
+    assert other.code == 1 and ": 1 core; not what" in other.err
+    assert "has dag/dag=program.steps.json" in other.err
 
 
 def test_no_task_time_reaches_more_than_the_shape_of_a_program_allows(
@@ -268,6 +273,26 @@ def test_no_task_time_reaches_more_than_the_shape_of_a_program_allows(
     assert "keeps 1.17 of them busy, 58 % of their time." in page
 
 
+def test_the_budget_begins_when_the_graph_is_read(
+    taskgrain: Command, systems: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "program.dot").write_text(PROGRAM)
+    words = ("--graph", tmp_path / "program.dot", "--unit", "10us", "--systems", systems, "--system", "fast")
+
+    def slow(*_: object) -> TaskGraph:
+        time.sleep(1.2)
+        return read(tmp_path / "program.dot")
+
+    monkeypatch.setattr("taskgrain.graphs.files.read", slow)
+    short = taskgrain("advise", *words, "--cores", "1", "--budget", "1s", "-q")
+    assert short.code == 2, short.out
+    said = r"taskgrain: --budget: 1\.00 s is not allowed; allowed: more than the \d\.\d s in"
+    assert re.match(said, short.err)
+    held = taskgrain("advise", *words, "--cores", "1", "--budget", "9s", "-o", tmp_path / "kept")
+    assert held.code == 0, held.err
+    assert tomllib.loads((tmp_path / "kept/study.toml").read_text())["budget"] < 7.8
+
+
 def test_a_graph_is_kept_with_its_results_and_replaces_nothing(
     taskgrain: Command, systems: Path, tmp_path: Path
 ) -> None:
@@ -275,17 +300,17 @@ def test_a_graph_is_kept_with_its_results_and_replaces_nothing(
     (tmp_path / "other.dot").write_text(PROGRAM.replace("duration=6", "duration=7"))
     words = ("--unit", "10us", "--systems", systems, "--system", "fast", "-q", "--cores", "1")
     assert taskgrain("advise", "--graph", tmp_path / "program.dot", *words, "-o", tmp_path / "kept").code == 0
-    kept = (tmp_path / "kept" / "steps.json").read_bytes()
+    kept = (tmp_path / "kept" / "program.steps.json").read_bytes()
     refused = taskgrain("advise", "--graph", tmp_path / "other.dot", *words, "-o", tmp_path / "kept")
     assert refused.code == 2 and refused.err.startswith("taskgrain: --output: ")
-    assert (tmp_path / "kept" / "steps.json").read_bytes() == kept
+    assert (tmp_path / "kept" / "program.steps.json").read_bytes() == kept
     (tmp_path / "full").mkdir()
-    (tmp_path / "full" / "steps.json").write_text("mine")
+    (tmp_path / "full" / "program.steps.json").write_text("mine")
     for output in (tmp_path / "full", tmp_path, tmp_path / "program.dot", "/dev/null"):
         refused = taskgrain("advise", "--graph", tmp_path / "program.dot", *words, "-o", output)
         assert refused.code == 2 and refused.err.startswith("taskgrain: --output: "), output
     assert {one.name for one in tmp_path.iterdir()} >= {"kept", "full"}
-    assert (tmp_path / "full" / "steps.json").read_text() == "mine"
+    assert (tmp_path / "full" / "program.steps.json").read_text() == "mine"
 
 
 @pytest.mark.parametrize(
