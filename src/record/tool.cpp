@@ -3,6 +3,7 @@
 /// It needs nothing but the C library, because it runs in programs of any language. A callback takes no lock and calls
 /// nothing: a thread has a buffer of its own, which goes to the file of all when it is full.
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <sys/mman.h>
@@ -44,6 +45,7 @@ int file;
 bool counter;  ///< The processor's counter is as good as the clock.
 std::uint64_t first_tick;
 double first_second;
+double waited = -1;  ///< Seconds that the threads were ready, and had no processor; -1 if nobody knows.
 
 double clock_seconds() {
   timespec time;
@@ -67,6 +69,22 @@ bool counters_agree() {
   const bool read_it = list >= 0 && read(list, text, sizeof text - 1) > 0;
   if (list >= 0) close(list);
   return read_it && std::strstr(text, "tsc") != nullptr;
+}
+
+double waited_seconds() {
+  DIR* const all = opendir("/proc/self/task");
+  double nanoseconds = -1e9;
+  for (const dirent* one; all != nullptr && (one = readdir(all)) != nullptr;) {
+    char path[300], text[100] = {};
+    std::snprintf(path, sizeof path, "/proc/self/task/%s/schedstat", one->d_name);
+    const int counters = open(path, O_RDONLY | O_CLOEXEC);
+    double of_one;
+    if (counters >= 0 && read(counters, text, sizeof text - 1) > 0 && std::sscanf(text, "%*s %lf", &of_one) == 1)
+      nanoseconds = (nanoseconds < 0 ? 0 : nanoseconds) + of_one;
+    if (counters >= 0) close(counters);
+  }
+  if (all != nullptr) closedir(all);
+  return 1e-9 * nanoseconds;
 }
 
 /// \returns whether all were written
@@ -176,7 +194,10 @@ int initialize(ompt::Lookup lookup, int, ompt::Data*) {
   first_tick = ticks();
   first_second = clock_seconds();
   recording = true;
-  std::atexit([] { put(Kind::exit, 0, 0); });  // before the runtime ends its threads, which takes milliseconds
+  std::atexit([] {  // before the runtime ends its threads, which takes milliseconds
+    put(Kind::exit, 0, 0);
+    waited = waited_seconds();
+  });
   const auto set = reinterpret_cast<ompt::SetCallback>(lookup("ompt_set_callback"));
   const auto on = [&](int which, auto* callback) { set(which, reinterpret_cast<ompt::Any>(callback)); };
   on(ompt::callback_task_create, task_create);
@@ -192,8 +213,8 @@ int initialize(ompt::Lookup lookup, int, ompt::Data*) {
   return 1;
 }
 
-/// Writes the file that says that the other is whole: seconds of a tick, whether all events are there, and which code
-/// lies where.
+/// Writes the file that says that the other is whole: seconds of a tick, whether all events are there, how long the
+/// threads waited for processors, and which code lies where.
 void finalize(ompt::Data*) {
   const bool all = recording.exchange(false);
   if (!all && written <= most_events) return;  // the disk was full, or this is a child
@@ -206,7 +227,7 @@ void finalize(ompt::Data*) {
   const int end = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
   const int maps = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
   if (end < 0) return;
-  if (dprintf(end, "%.17g %d\n", tick, all && written <= most_events) <= 0) unlink(path);
+  if (dprintf(end, "%.17g %d %.9g\n", tick, all && written <= most_events, waited) <= 0) unlink(path);
   for (ssize_t size; maps >= 0 && (size = read(maps, path, sizeof path)) > 0;)
     if (write(end, path, static_cast<std::size_t>(size)) != size) break;
   close(end);

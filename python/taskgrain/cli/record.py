@@ -5,12 +5,14 @@ from __future__ import annotations
 import glob
 import os
 import re
+import resource
 import shlex
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Collection, Sequence
 from ctypes.util import find_library
 from pathlib import Path
@@ -20,6 +22,8 @@ import typer
 
 from taskgrain.cli.notes import note
 from taskgrain.cli.pictures import refuse_picture
+from taskgrain.machine.busy import BUSY_SHARE, BusyWatch
+from taskgrain.words import quantity
 from taskgrain.words.errors import InputError, TaskgrainError, UsageError, check_writable, unwritable
 
 _MOST_TASKS = "about two million"
@@ -48,7 +52,10 @@ def record(
     _check_output(output, Path(program))
     linked = _linked(program)
     with tempfile.TemporaryDirectory(prefix="taskgrain-record-") as folder:
-        code = _run(command, _environment(program, linked, folder))
+        environment = _environment(program, linked, folder)
+        watch, used, start = BusyWatch(os.sched_getaffinity(0)), _used(), time.monotonic()
+        code = _run(command, environment)
+        busy, lasted = watch.end((), _used() - used).share, time.monotonic() - start
         ends = sorted(Path(folder).glob("*.end"), key=lambda one: _events(one).stat().st_size)
         begun = [*Path(folder).glob("*.events")]
         if code:
@@ -64,7 +71,13 @@ def record(
                 note(
                     f"{len(begun)} processes have used OpenMP; the graph is that of the one with most events"
                 )
-            _write(ends[-1], output, shlex.join(command))
+            waited = _write(ends[-1], output, shlex.join(command))
+            if busy > BUSY_SHARE and waited > BUSY_SHARE * lasted:
+                note(
+                    f"others used {quantity.percent(busy)} of the cores' time, and its threads waited "
+                    f"{quantity.seconds(waited, 2)} for cores, which durations contain: record it again on a "
+                    "quiet machine"
+                )
         elif not code:
             why = "has not used OpenMP (-fopenmp), or its runtime knows no tools, as that of a static program"
             if begun:
@@ -151,14 +164,22 @@ def _run(command: Sequence[str], environment: dict[str, str]) -> int:
             signal.signal(one, handler)
 
 
-def _write(end: Path, output: Path, program: str) -> None:
+def _used() -> float:
+    """Seconds of processors that programs used which have ended."""
+    found = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return found.ru_utime + found.ru_stime
+
+
+def _write(end: Path, output: Path, program: str) -> float:
+    """Writes the graph. Returns the seconds that threads waited for processors, as far as anybody knows."""
     from taskgrain._core import fold_recording
     from taskgrain.graphs import graph_file
     from taskgrain.graphs.task_graph import TaskGraph
     from taskgrain.results import whole_file
-    from taskgrain.words import quantity
 
-    (tick, whole), *maps = (line.split(maxsplit=5) for line in end.read_text(errors="replace").splitlines())
+    (tick, whole, waited), *maps = (
+        line.split(maxsplit=5) for line in end.read_text(errors="replace").splitlines()
+    )
     if whole != "1":
         raise TaskgrainError(
             f"there are more tasks than can be recorded, {_MOST_TASKS}: give the program less work; "
@@ -193,6 +214,7 @@ def _write(end: Path, output: Path, program: str) -> None:
         f"{quantity.counted(tasks, 'task')}, and {quantity.counted(len(named) - tasks, 'part')} of the code "
         f"around; {output} is written: taskgrain graph --from {shlex.quote(str(output))}"
     )
+    return float(waited)
 
 
 def _places(addresses: set[int], maps: Sequence[Sequence[str]]) -> dict[int, str]:

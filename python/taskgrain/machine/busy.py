@@ -173,13 +173,14 @@ class BusyWatch:
         )
         return cls._last
 
-    def end(self, own: Collection[int]) -> Busy:
-        """Returns what has passed since; this process is no other."""
+    def end(self, own: Collection[int], gone: float = 0.0) -> Busy:
+        """Returns what has passed since; this process is no other, nor are those `own` ones that are gone and
+        used so many seconds."""
         start, end = self._start, self._read()
         wall = max(end.wall - start.wall, 1e-9)
         ours = {*own, os.getpid()}
         # One that ended meanwhile has no time at the end; its earlier time must not count against the others.
-        own_seconds = sum(
+        own_seconds = gone + sum(
             max(0.0, end.processes.get(pid, 0.0) - start.processes.get(pid, 0.0)) for pid in ours
         )
 

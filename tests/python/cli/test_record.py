@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import struct
 import subprocess
+import sys
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +21,7 @@ from taskgrain._core import fold_recording
 from taskgrain.cli import record
 from taskgrain.graphs.files import read
 from taskgrain.graphs.task_graph import TaskGraph
+from taskgrain.machine import busy
 from taskgrain.words.errors import TaskgrainError
 
 COMPILERS = [one for one in ("g++", "clang++-19") if shutil.which(one)]
@@ -366,6 +369,34 @@ def test_the_end_of_a_program_is_told(many: Path, what: str, code: int, said: st
     assert (output.read_text() != "old") == written
 
 
+BUSY = """int main() {
+#pragma omp parallel
+  for (volatile int k = 0; k < 200000000; k = k + 1) {}
+}
+"""
+
+
+@pytest.mark.parametrize("share", [None, 0.02])
+def test_a_recording_that_others_disturbed_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, share: float | None
+) -> None:
+    """Its threads wait for cores in either case: only where others had them, that counts."""
+    if share is not None:
+        monkeypatch.setattr(busy.BusyWatch, "end", lambda *_: busy.Busy(share))
+    program = compiled(tmp_path / "g++", BUSY, "-O1")
+    hogs = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in os.sched_getaffinity(0)]
+    try:
+        done = called("record", "--output", tmp_path / "graph.json", "--", program)
+    finally:
+        for hog in hogs:
+            hog.kill()
+            hog.wait()
+    told = re.search(
+        r"others used \d+ % of the cores' time, and its threads waited [\d.]+ m?s for cores", done.err
+    )
+    assert done.code == 0 and (told is None) == (share is not None), done.err
+
+
 def test_options_after_the_program_are_the_programs(many: Path) -> None:
     output = many.with_name("own.json")
     done = called("record", "--output", output, many, "exits", "--output", "-h")
@@ -392,7 +423,7 @@ def test_what_cannot_be_recorded_is_refused_before_it_starts(
 
 def test_more_tasks_than_are_recorded_are_told(tmp_path: Path) -> None:
     end = tmp_path / "1.end"
-    end.write_text("1e-9 0\n")
+    end.write_text("1e-9 0 0\n")
     with pytest.raises(TaskgrainError, match="more tasks than can be recorded"):
         record._write(end, tmp_path / "graph.json", "./program")
 
@@ -425,7 +456,7 @@ def test_loops_are_told_from_the_rest_of_a_region(
             ("parallel_end", 6000, region), ("exit", 6500, 0),
         ],
     )  # fmt: skip
-    (tmp_path / "1.end").write_text("1e-9 1\n")
+    (tmp_path / "1.end").write_text("1e-9 1 0\n")
     record._write(tmp_path / "1.end", tmp_path / "graph.json", "./program")
     assert f"most of its time {said}" in capfd.readouterr().err
 

@@ -33,6 +33,18 @@ def test_counts_who_takes_the_cores_and_who_is_interrupted() -> None:
     assert 0.0 <= found.steal <= found.share
 
 
+@pytest.mark.parametrize(("gone", "share"), [(0.0, 0.98), (0.6, 0.38), (1.0, 0.0)])
+def test_what_is_measured_and_gone_is_no_other(
+    monkeypatch: pytest.MonkeyPatch, gone: float, share: float
+) -> None:
+    """A second in which the core was busy, less two ticks."""
+    idle, full = ([ticks, 0, 0, 0, 0, 0, 0, 0] for ticks in (0, os.sysconf("SC_CLK_TCK")))
+    readings = iter([busy._Reading(9.0, {}, {0: idle}), busy._Reading(10.0, {}, {0: full})])
+    monkeypatch.setattr(BusyWatch, "_read", lambda _: next(readings))
+    monkeypatch.setattr(BusyWatch, "_last", busy._Reading(-1e9, {}, {}))
+    assert BusyWatch([0]).end((), gone).share == pytest.approx(share)
+
+
 LINES = b"voluntary_ctxt_switches:\t150\nnonvoluntary_ctxt_switches:\t7\n"
 
 
