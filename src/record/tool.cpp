@@ -189,7 +189,10 @@ int initialize(ompt::Lookup lookup, int, ompt::Data*) {
   std::snprintf(path, sizeof path, "%s/%d.events", folder, getpid());
   file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0600);
   if (file < 0) return 0;
-  pthread_atfork(nullptr, nullptr, [] { recording = false; });  // what a child does is none of its parent's tasks
+  pthread_atfork(nullptr, nullptr, [] {  // what a child does is none of its parent's tasks, and it writes none
+    recording = false;
+    folder = nullptr;
+  });
   counter = counters_agree();
   first_tick = ticks();
   first_second = clock_seconds();
@@ -217,7 +220,7 @@ int initialize(ompt::Lookup lookup, int, ompt::Data*) {
 /// threads waited for processors, and which code lies where.
 void finalize(ompt::Data*) {
   const bool all = recording.exchange(false);
-  if (!all && written <= most_events) return;  // the disk was full, or this is a child
+  if (folder == nullptr || (!all && written <= most_events)) return;  // a child, or the disk was full
   bool flushed = true;
   for (Thread* one = threads; one != nullptr; one = one->next) flushed = flush(*one) && flushed;
   if (!flushed && written <= most_events) return;

@@ -278,6 +278,14 @@ void detached() {
     ++value;
   }
 }
+void flood() {
+#pragma omp parallel
+#pragma omp single
+  for (int one = 0; one < 3000000; ++one) {
+#pragma omp task
+    asm volatile("");
+  }
+}
 void forked() {
   const pid_t child = fork();
   tasks(5);
@@ -292,7 +300,8 @@ int main(int, char** words) {
   if (what == "nested") nested();
   if (what == "cancelled") cancelled();
   if (what == "detached") detached();
-  if (what == "forked") forked();
+  if (what == "floods") flood();
+  if (what == "forked" || what == "floods") forked();
   if (what == "replaced") execl(words[0], words[0], "", nullptr);
   if (what == "exits") std::exit(7);
   if (what == "aborts") std::abort();
@@ -358,6 +367,7 @@ def test_a_task_waits_for_the_chunk_that_creates_it_alone(compiler: str, tmp_pat
         ("exits", 7, "has ended with 7", True),
         ("aborts", 134, "has ended by signal 6; nothing is written", False),
         ("leaves", 1, "did not end by return or exit", False),
+        ("floods", 1, "there are more tasks than can be recorded", False),
         ("killed", 143, "has ended by signal 15; nothing is written", False),
     ],
 )
