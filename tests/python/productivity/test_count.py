@@ -142,9 +142,8 @@ _LIBRARIES = {
     ),
     "Rust's library": (
         "and as_mut_ptr binary_search_by_key clear clone collect contains drain extend filter into_iter "
-        "is_none iter len lock map_err map_or max ok_or ok_or_else or or_else push saturating_add set start step_by take "
-        "try_reserve_exact "
-        "unwrap unwrap_or with "
+        "is_none iter len lock map_err map_or max ok_or ok_or_else or or_else push saturating_add set start "
+        "step_by take try_reserve_exact unwrap unwrap_or with "
     ),
     "Go's library, without what its runtime is": "Sizeof Slice ",
     "taskgrain's, for drivers in Go": (
@@ -154,10 +153,10 @@ _LIBRARIES = {
         "Unsupported add address after assemble before bindingOfThisThread binding_of_this_thread "
         "book_failure context contexts cores cores_of dag dependence_set dependence_sets deps distribute "
         "drive each_after_by_core each_before executePoint execute_point far far_before firstPoint "
-        "fork_depth graph graphs hosts index inputs is_complete kernel lastPoint most_steps output outputBytes "
-        "output_bytes owner period periods pinThisProcess pinThisThread pin_this_thread point points ready "
-        "representatives reverseDeps reverse_deps root roots shared spec start_elsewhere steps "
-        "taskgrain_enter tasks uniform width"
+        "fork_depth graph graphs hosts index inputs is_complete kernel lastPoint most_steps output "
+        "outputBytes output_bytes owner period periods pinThisProcess pinThisThread pin_this_thread point "
+        "points ready representatives reverseDeps reverse_deps root roots shared spec start_elsewhere steps "
+        "taskgrain_enter tasks uniform width "
     ),
 }
 OTHERS = frozenset(" ".join(_LIBRARIES.values()).split())
