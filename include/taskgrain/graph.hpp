@@ -18,6 +18,7 @@
 namespace taskgrain {
 
 class Dag;
+class ForkTree;
 class Graph;
 struct Pattern;
 
@@ -201,8 +202,7 @@ class Graph {
     std::int64_t x, y, z;
   };
   const Fold& fold() const noexcept { return fold_; }
-  /// Levels of the tree of `fork_tree` below its root: ⌈log W⌉ to the base of the radix.
-  std::int64_t levels() const noexcept { return levels_; }
+  const ForkTree& tree() const noexcept { return *tree_; }
 
  private:
   void check() const;
@@ -223,7 +223,7 @@ class Graph {
   Interval window_ = no_points;  ///< of patterns without functions
   std::shared_ptr<const Dag> dag_;
   Fold fold_{1, 1, 1};
-  std::int64_t levels_ = 0;
+  std::shared_ptr<const ForkTree> tree_;
 };
 
 }  // namespace taskgrain

@@ -42,8 +42,8 @@ struct Pattern {
   /// The forks from a root to the leaves, if its periods are nested forks: so many steps fork, and as many join, each
   /// the forks of the step that mirrors it. Null: they are not.
   std::int64_t (*fork_depth)(const Graph&) = nullptr;
-  /// The radix is that of a tree: 2 or more.
-  bool branches = false;
+  /// The radix is that of a tree of calls, 2 or more: each has so many children, or a random number of them.
+  enum class Tree { none, even, random } tree = Tree::none;
   /// The user names a file, which says everything, steps and width included.
   bool from_file = false;
 };

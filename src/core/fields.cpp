@@ -96,12 +96,15 @@ constexpr Field table[] = {
     of<&GraphSpec::width>({.name = "width", .unit = "points", .low = 1, .help = "Points of a step."}),
     of<&GraphSpec::radix>(
         {.name = "radix",
-         .help = "Dependences per task, its own point among them, for nearest, spread and the random patterns."}),
+         .help = "Dependences per task, its own point among them, for nearest, spread and the random patterns; calls "
+                 "that a call forks, 2 or more, for fork_tree and random_fork_tree."}),
     of<&GraphSpec::period>({.name = "period",
                             .help = "Number of dependence sets (steps until the dependences repeat), for spread and "
-                                    "the random patterns; 0: the pattern's default."}),
+                                    "random, random_nearest, random_spread; 0: the pattern's default."}),
     of<&GraphSpec::fraction>(
-        {.name = "fraction", .high = 1, .help = "Share of the possible dependences that a random pattern keeps."}),
+        {.name = "fraction",
+         .high = 1,
+         .help = "Share of the possible dependences that random, random_nearest, random_spread keep."}),
     of<&GraphSpec::seed>(
         {.name = "seed",
          .help = "Seed of the random patterns and of the load imbalance; 0 gives the same graphs as Task Bench."}),

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "dag.hpp"
+#include "fork_tree.hpp"
 #include "taskgrain/error.hpp"
 #include "taskgrain/fields.hpp"
 #include "taskgrain/pattern.hpp"
@@ -32,13 +33,6 @@ Graph::Fold folded(int dimensions, std::int64_t width) {
   return best;
 }
 
-/// ⌈log n⌉ to a base.
-std::int64_t levels_of(std::int64_t n, std::int64_t base) {
-  std::int64_t levels = 0;
-  for (; n > 1; n = (n - 1) / base + 1) ++levels;
-  return levels;
-}
-
 void require(bool holds, const std::string& field, const std::string& value, const std::string& allowed) {
   if (!holds) throw InvalidSpec(field, value, allowed);
 }
@@ -61,7 +55,8 @@ Graph::Graph(const GraphSpec& spec, std::int64_t index)
   }
   if (pattern_->window != nullptr) window_ = pattern_->window(*this);
   fold_ = folded(pattern_->dimensions, spec_.width);
-  if (pattern_->branches) levels_ = levels_of(spec_.width, spec_.radix);
+  if (pattern_->tree != Pattern::Tree::none)
+    tree_ = std::make_shared<const ForkTree>(spec_, index, pattern_->tree == Pattern::Tree::random);
 }
 
 void Graph::check() const {
@@ -75,8 +70,12 @@ void Graph::check() const {
           "at most 2^40 for pattern " + spec_.pattern + ", whose width is folded");
   require(spec_.radix <= largest / spec_.width, "radix", std::to_string(spec_.radix),
           "0 to " + std::to_string(largest / spec_.width) + " at this width");
-  require(!pattern_->branches || spec_.radix >= 2, "radix", std::to_string(spec_.radix),
+  require(pattern_->tree == Pattern::Tree::none || spec_.radix >= 2, "radix", std::to_string(spec_.radix),
           "2 or more for pattern " + spec_.pattern + ", a tree that branches");
+  require(pattern_->tree != Pattern::Tree::random || spec_.width <= ForkTree::most_random_leaves, "width",
+          std::to_string(spec_.width),
+          "at most " + std::to_string(ForkTree::most_random_leaves) + " for pattern " + spec_.pattern +
+              ", whose calls are counted one by one");
   const std::int64_t most = std::max(spec_.width, std::int64_t{1} << 20);
   require(!pattern_->spreads || spec_.radix <= most, "radix", std::to_string(spec_.radix),
           "0 to " + std::to_string(most) + " for pattern " + spec_.pattern + ", which goes through all of them");

@@ -3,6 +3,7 @@
 #include <bit>
 
 #include "dag.hpp"
+#include "fork_tree.hpp"
 #include "siphash.hpp"
 #include "taskgrain/error.hpp"
 
@@ -208,53 +209,28 @@ I two_sets(const Graph&) { return 2; }
 Interval fork_join_points(const Graph& g, I t) { return t % 2 == 0 ? Interval{0, 0} : all(g); }
 I one_fork(const Graph&) { return 1; }
 
-// fork_tree: level l of a tree has ⌈W/r^(L-l)⌉ points, from the root to the W leaves of level L. The steps fork down to
-// the leaves, and join up to the root, which is the root of the next tree. Children of a point follow those of the point
-// before, r of each, or 1 to 2r - 1 in `random_fork_tree`, where they begin up to r - 1 later.
-/// A tree of one point forks nothing.
-I tree_depth(const Graph& g) { return g.levels() > 0 ? g.levels() : -1; }
-I fork_tree_sets(const Graph& g) { return std::max<I>(1, 2 * g.levels()); }
-/// The level of a step.
-I level_of(const Graph& g, I t) {
-  const I phase = t % fork_tree_sets(g);
-  return std::min(phase, 2 * g.levels() - phase);
-}
-I points_of_level(const Graph& g, I level) {
-  I points = g.width();
-  for (I above = g.levels(); above > level; --above) points = ceil_div(points, g.spec().radix);
-  return points;
-}
-Interval fork_tree_points(const Graph& g, I t) { return {0, points_of_level(g, level_of(g, t)) - 1}; }
-bool forks(const Graph& g, I t) { return (t - 1) % fork_tree_sets(g) < g.levels(); }
-
-/// The first child of a point of a level.
-template <bool random>
-I first_child(const Graph& g, I level, I i) {
-  const I radix = g.spec().radix;
-  if (!random || i == 0) return i * radix;
-  const I below = points_of_level(g, level + 1);
-  if (i >= ceil_div(below, radix)) return below;  // there is no such point
-  const double u = uniform(g.spec().seed, std::array<I, 5>{g.index(), radix, level, i, i});
-  const I later = std::min(static_cast<I>(u * static_cast<double>(radix)), radix - 1);
-  return std::min(i * radix + later, below - 1);
-}
-template <bool random>
-Interval children(const Graph& g, I level, I i) {
-  return {first_child<random>(g, level, i), first_child<random>(g, level, i + 1) - 1};
-}
-template <bool random>
-Interval parent(const Graph& g, I level, I i) {
-  const I late = i / g.spec().radix, own = first_child<random>(g, level, late) > i ? late - 1 : late;
-  return {own, own};
+// fork_tree: the steps fork from the root to the leaves of a tree, and join up to the root, which is the root of the next
+// tree. A tree of one point forks nothing.
+I tree_depth(const Graph& g) { return g.tree().depth() > 0 ? g.tree().depth() : -1; }
+I fork_tree_sets(const Graph& g) { return std::max<I>(1, 2 * g.tree().depth()); }
+/// Steps since the last root.
+I since_root(const Graph& g, I t) { return t % fork_tree_sets(g); }
+Interval fork_tree_points(const Graph& g, I t) {
+  const I phase = since_root(g, t);
+  return {0, g.tree().points(std::min(phase, 2 * g.tree().depth() - phase)) - 1};
 }
 /// What the tasks of step t depend on, and what depends on tasks of step t - 1.
-template <bool random>
 constexpr auto fork_tree = [](const Graph& g, I t, I i) {
-  return forks(g, t) ? parent<random>(g, level_of(g, t - 1), i) : children<random>(g, level_of(g, t), i);
+  const I before = since_root(g, t - 1), depth = g.tree().depth();
+  if (before >= depth) return depth == 0 ? Interval{0, 0} : g.tree().children(2 * depth - before - 1, i);
+  const I parent = g.tree().parent(before, i);
+  return Interval{parent, parent};
 };
-template <bool random>
 constexpr auto fork_tree_reverse = [](const Graph& g, I t, I i) {
-  return forks(g, t) ? children<random>(g, level_of(g, t - 1), i) : parent<random>(g, level_of(g, t), i);
+  const I before = since_root(g, t - 1), depth = g.tree().depth();
+  if (before < depth) return g.tree().children(before, i);
+  const I parent = depth == 0 ? 0 : g.tree().parent(2 * depth - before - 1, i);
+  return Interval{parent, parent};
 };
 
 Interval dag_points(const Graph& g, I t) { return g.dag().points(t); }
@@ -359,18 +335,18 @@ constexpr Pattern table[] = {
      .also_called = "nested parallelism, recursion, spawn and sync, divide and conquer",
      .points = fork_tree_points,
      .sets = fork_tree_sets,
-     .deps = one<fork_tree<false>>,
-     .reverse_deps = one<fork_tree_reverse<false>>,
+     .deps = one<fork_tree>,
+     .reverse_deps = one<fork_tree_reverse>,
      .fork_depth = tree_depth,
-     .branches = true},
+     .tree = Pattern::Tree::even},
     {.name = "random_fork_tree",
-     .also_called = "unbalanced tree search, UTS, branch and bound, quicksort",
+     .also_called = "uneven recursion, tree search, quicksort",
      .points = fork_tree_points,
      .sets = fork_tree_sets,
-     .deps = one<fork_tree<true>>,
-     .reverse_deps = one<fork_tree_reverse<true>>,
+     .deps = one<fork_tree>,
+     .reverse_deps = one<fork_tree_reverse>,
      .fork_depth = tree_depth,
-     .branches = true},
+     .tree = Pattern::Tree::random},
     {.name = "dag",
      .also_called = "workflow, task graph, file",
      .points = dag_points,

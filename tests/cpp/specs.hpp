@@ -88,7 +88,7 @@ inline std::vector<GraphSpec> specs(std::string_view pattern) {
       all.push_back({.pattern = std::string(pattern), .dag = random_dag_file(seed)});
     return all;
   }
-  const bool tree = pattern_from_name(pattern).branches;
+  const bool tree = pattern_from_name(pattern).tree != Pattern::Tree::none;
   const bool random = pattern.starts_with("random");
   const bool radix = random || tree || pattern == "nearest" || pattern == "spread";
   const bool period = (random && !tree) || pattern == "spread";
