@@ -30,6 +30,15 @@ namespace taskgrain {
 
 class NestedCalls {
  public:
+  NestedCalls(NestedCalls&&) = default;  // but no copy: the outputs lie in the memory
+
+  /// Those of each graph of a run. \throws Unsupported
+  static std::vector<NestedCalls> of(Execution& run) {
+    std::vector<NestedCalls> all;
+    for (std::size_t g = 0; g < run.graphs().size(); ++g) all.emplace_back(run, g);
+    return all;
+  }
+
   /// A point of a step that forks, and of the one that joins what it has forked. Its number counts the calls of a period,
   /// level by level.
   struct Call {
@@ -63,9 +72,7 @@ class NestedCalls {
 
   /// The numbers of those that a call calls; none at the leaves, and where the steps end.
   Interval children(Call call) const noexcept {
-    if (call.root + call.level + 1 >= graph_->steps()) return no_points;
-    const auto number = static_cast<std::size_t>(call.number);
-    return {children_[number], children_[number + 1] - 1};
+    return call.root + call.level + 1 < graph_->steps() ? below(call) : no_points;
   }
   static Call child(Call call, std::int64_t number) noexcept { return {call.root, call.level + 1, number}; }
 
@@ -88,8 +95,8 @@ class NestedCalls {
     std::string names;
     for (const Pattern& pattern : patterns())
       if (pattern.fork_depth != nullptr) names += (names.empty() ? "" : ", ") + std::string(pattern.name);
-    return "no nested forks in pattern '" + graph_->spec().pattern + "' of width " + std::to_string(graph_->width()) +
-           ": there are in " + names + " of width 2 or more";
+    return "pattern '" + graph_->spec().pattern + "' of width " + std::to_string(graph_->width()) +
+           " has no nested forks, which are in " + names + " of width 2 or more";
   }
 
   struct alignas(64) Line {

@@ -14,13 +14,13 @@ using Contexts = std::vector<ThreadContext*>;
 
 inline constexpr auto call = [](auto self, const Contexts& contexts, const NestedCalls& calls,
                                 NestedCalls::Call one) -> lf::task<> {
-  calls.begin(*contexts[worker], one);
+  calls.begin(*contexts[this_worker()], one);
   const Interval children = calls.children(one);
   for (std::int64_t k = children.first; k < children.last; ++k)
     co_await lf::fork(self)(contexts, calls, NestedCalls::child(one, k));
   if (children.size() > 0) co_await lf::call(self)(contexts, calls, NestedCalls::child(one, children.last));
   co_await lf::join;
-  calls.end(*contexts[worker], one);
+  calls.end(*contexts[this_worker()], one);
 };
 
 inline constexpr auto execute_graph = [](auto, const Contexts& contexts, const NestedCalls& calls) -> lf::task<> {
@@ -45,8 +45,7 @@ class LibforkNested final : public System {
 
   void prepare(Execution& run) override {
     contexts_ = run.contexts(cores());
-    graphs_.clear();
-    for (std::size_t g = 0; g < run.graphs().size(); ++g) graphs_.emplace_back(run, g);
+    graphs_ = NestedCalls::of(run);
   }
 
   void execute(Execution&) override { lf::sync_wait(workers_.pool, execute_graphs, contexts_, graphs_); }

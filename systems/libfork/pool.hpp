@@ -15,6 +15,12 @@ namespace taskgrain {
 
 inline thread_local std::size_t worker = 0;  // of the pool, on its threads
 
+/// Not inlined: a coroutine goes on in another thread, where an address found before would be wrong.
+[[gnu::noinline]] inline std::size_t this_worker() {
+  asm volatile("");  // nor called once for two
+  return worker;
+}
+
 /// Calls a function on a worker. The library itself binds workers only to the processors that it chooses.
 inline constexpr auto call_on = [](auto, lf::worker_context* where, auto function) -> lf::task<> {
   co_await lf::resume_on(where);

@@ -22,8 +22,7 @@ class TaskgrainNested final : public System {
 
   void prepare(Execution& run) override {
     contexts_ = run.contexts(cores());
-    graphs_.clear();
-    for (std::size_t g = 0; g < run.graphs().size(); ++g) graphs_.emplace_back(run, g);
+    graphs_ = NestedCalls::of(run);
   }
 
   void execute(Execution&) override {

@@ -22,8 +22,7 @@ class TbbNested final : public System {
 
   void prepare(Execution& run) override {
     contexts_ = run.contexts(static_cast<int>(threads_.processors.size()));
-    graphs_.clear();
-    for (std::size_t g = 0; g < run.graphs().size(); ++g) graphs_.emplace_back(run, g);
+    graphs_ = NestedCalls::of(run);
   }
 
   void execute(Execution&) override {

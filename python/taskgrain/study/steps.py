@@ -60,6 +60,8 @@ def with_steps(settings: S, workload: Workload) -> S:
     shape = shape_of(workload)
     # A step has as many tasks as the width at most, except in a file, which is one graph anyway.
     most = max(1, min(settings.max_steps, settings.max_tasks // workload.tasks(1)))
+    if shape.nested:
+        most = _of_whole_calls(settings, workload, shape)
     if shape.whole:
         return _fixed(settings, workload, shape.steps or max(WHOLE, WHOLE_RAMPS * shape.ramp), most, shape)
     least, short = (
@@ -69,6 +71,16 @@ def with_steps(settings: S, workload: Workload) -> S:
     if least > most:
         return _fixed(settings, workload, least, most // shape.period * shape.period or most, shape)
     return replace(settings, min_steps=least, least_short=short, period=shape.period)
+
+
+def _of_whole_calls(settings: Steps, workload: Workload, shape: Shape) -> int:
+    """The most steps, with at least a period: fewer would be forks that nobody joins."""
+    tasks = workload.exact_tasks(shape.period) or workload.tasks(shape.period)
+    most = min(settings.max_tasks // tasks, settings.max_steps // shape.period) * shape.period
+    if most == 0:
+        fits = f"one whose calls, from the root and back, are at most {settings.max_tasks} tasks"
+        raise InputError("width", str(workload["width"]), f"{fits}; or give the steps, too")
+    return most
 
 
 @lru_cache(maxsize=64)

@@ -40,7 +40,7 @@ def test_they_refuse_what_nests_nothing_and_serve_on(driver: DriverProcess) -> N
     for pattern in {*patterns()} - {*NESTED, "dag"}:
         answer = driver.run({"pattern": pattern, "width": 4, "steps": 5})
         assert (answer["event"], answer["kind"]) == ("error", "unsupported"), answer
-        assert "in fork_join, fork_tree, random_fork_tree of width 2 or more" in answer["message"]
+        assert "are in fork_join, fork_tree, random_fork_tree of width 2 or more" in answer["message"]
     assert driver.run({"pattern": "fork_tree", "width": 1, "steps": 5})["event"] == "error"
     assert driver.run({"pattern": "fork_tree", "width": 2, "steps": 5})["event"] == "result"
     bound = driver.ask({"op": "hello"})
