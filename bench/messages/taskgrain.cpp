@@ -4,7 +4,6 @@
 ///
 ///     taskgrain-run -n 2 taskgrain-messages-taskgrain [REPEATS]        one line of JSON for each size on stdout
 
-#include <array>
 #include <cstddef>
 #include <cstdio>
 #include <cstring>

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
 
@@ -69,7 +69,7 @@ class Trial:
         return sum(of) / max(1, len(of))
 
 
-def within(world: World, times: float, seed: int, cells: int = 4, question: Question | None = None) -> Trial:
+def within(world: World, times: float, seed: int, cells: int = 4) -> Trial:
     """A study of `cells` workloads with two systems, the second with METG `times` as large."""
     sides: list[list[Measurement]] = [[], []]
     rounds = seconds = 0.0
@@ -81,7 +81,7 @@ def within(world: World, times: float, seed: int, cells: int = 4, question: Ques
         seconds += machine.now / cells
     made = [Side(name, tuple(measurements)) for name, measurements in zip(("old", "new"), sides, strict=True)]
     every = {f"w{number}": times for number in range(cells)}
-    return Trial(compare(made, question), round(rounds), seconds, every)
+    return Trial(compare(made), round(rounds), seconds, every)
 
 
 def across(
@@ -93,7 +93,6 @@ def across(
     slower: int | None = None,
     between: float = BETWEEN,
     budget: float = math.inf,
-    question: Question | None = None,
 ) -> Trial:
     """Two builds in sessions of their own: so many of the old one, so many of the new one. Only the first
     `slower` cells (None: all) differ. A session has a `budget` of simulated seconds."""
@@ -114,14 +113,12 @@ def across(
                 measurements.append(_measurement(folder, workload, build, search.samples()))
                 seconds += machine.now
         sides.append(Side(name, tuple(measurements)))
-    return Trial(compare(sides, question), 0, seconds, every)
+    return Trial(compare(sides), 0, seconds, every)
 
 
-def until_decided(
-    world: World, times: float, seed: int, budget: float = 60.0, question: Question | None = None
-) -> Trial:
+def until_decided(world: World, times: float, seed: int, budget: float = 60.0) -> Trial:
     """Two builds measured side by side, looked at now and then, until it is decided."""
-    question = replace(question or Question(), looks=len(LOOKS))
+    question = Question(looks=len(LOOKS))
     settings = CellSettings(seed=seed, search_resamples=100, max_rounds=LOOKS[-1], precision=question.margin)
     systems = _systems(world, [1.0, times], [seed])
     machine = systems[0].machine

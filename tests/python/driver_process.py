@@ -23,6 +23,8 @@ CORES = tuple(sorted(os.sched_getaffinity(0))[:2])
 REPOSITORY = Path(__file__).parents[2]
 
 Answer = dict[str, Any]
+_SECONDS = 300.0
+"""The longest that an answer or an end may take, times the patience of the system."""
 
 
 def runnable(nested: bool = False) -> dict[str, System]:
@@ -90,7 +92,7 @@ class DriverProcess:
     ) -> None:
         self.end()
 
-    def ask(self, request: Mapping[str, object] | str, seconds: float = 300.0) -> Answer:
+    def ask(self, request: Mapping[str, object] | str, seconds: float = _SECONDS) -> Answer:
         """The answer to one request; a text is sent as it is. Fails if there is none in time."""
         line = request if isinstance(request, str) else json.dumps(request)
         try:
@@ -132,15 +134,15 @@ class DriverProcess:
         request = {"op": "run", "id": 1, "graphs": list(graphs), "repeats": 1, "validate": "full"}
         return self.ask(request | fields)
 
-    def hang_up(self, seconds: float = 300.0) -> int:
+    def hang_up(self) -> int:
         """Ends the driver's input and returns its exit code."""
         self._input.close()
-        return self._process.wait(self._patience * seconds)
+        return self._process.wait(self._patience * _SECONDS)
 
-    def quit(self, seconds: float = 300.0) -> int:
+    def quit(self) -> int:
         self._input.write(b'{"op":"quit"}\n')
         self._input.flush()
-        return self._process.wait(self._patience * seconds)
+        return self._process.wait(self._patience * _SECONDS)
 
     def kill(self) -> None:
         self._process.kill()

@@ -40,9 +40,9 @@ def metg(system: str, value: float | None, time: float, pattern: str = "stencil_
     return line
 
 
-def failure(system: str, time: float, pattern: str = "stencil_1d") -> Line:
+def failure(system: str, time: float) -> Line:
     return {
-        "schema": 1, "kind": "failure", "time": time, "cell": f"{system}/{pattern}/width=4",
+        "schema": 1, "kind": "failure", "time": time, "cell": f"{system}/stencil_1d/width=4",
         "error": "validation", "message": "wrong input",
     }  # fmt: skip
 
@@ -58,9 +58,9 @@ def folder(path: Path, *ends: Line, name: str = "", build: str = "aaaa1111", **c
     return write(path, lines)
 
 
-def scattered(*levels: tuple[int, float], seed: int = 2, scatter: float = 0.03) -> list[float]:
+def scattered(*levels: tuple[int, float], scatter: float = 0.03) -> list[float]:
     """METGs around 1 µs, of levels given by their number of sessions and what they are times 1 µs."""
-    dice = random.Random(seed)
+    dice = random.Random(2)
     return [1e-6 * t * math.exp(dice.gauss(0.0, scatter)) for count, t in levels for _ in range(count)]
 
 

@@ -12,14 +12,14 @@ from taskgrain.words.interval import Interval
 OVERHEAD = 1e-6
 
 
-def program(*works: float, work: float = 1.0, spread: float = 0.0) -> Program:
+def program(*works: float, spread: float = 0.0) -> Program:
     """100 steps of 5 tasks a core. Each task costs its work and an overhead."""
     costs = [one + OVERHEAD for one in works]
     curve = {
         one: Interval(cost, cost * (1 - spread), cost * (1 + spread))
         for one, cost in zip(works, costs, strict=True)
     }
-    return Program(work, 100, 5.0, curve)
+    return Program(1.0, 100, 5.0, curve)
 
 
 @given(some.floats(21, 1e6))

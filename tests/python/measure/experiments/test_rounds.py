@@ -21,9 +21,9 @@ SEARCHES = pytest.mark.parametrize("made", [MetgSearch, Sweep, FixedGranularity]
 Change = Callable[[Rounds, Request, list[Sample]], tuple[list[Sample], bool]]
 
 
-def driven(search: Rounds, change: Change, start_seconds: float = 0.0) -> SimulatedSystem:
+def driven(search: Rounds, change: Change) -> SimulatedSystem:
     """Drives a search to its end. After the preparation, `change` says what a run tells it."""
-    system = SimulatedSystem(constant(OVERHEAD), Noise(run=0.01), start_seconds=start_seconds)
+    system = SimulatedSystem(constant(OVERHEAD), Noise(run=0.01))
     while not search.done:
         for request in search.next_round():
             samples, disturbed = system.run(request), False

@@ -11,14 +11,14 @@ from taskgrain.report.charts import at_swept, swept
 from taskgrain.report.look import NOTHING
 
 
-def of(imbalance: float, *efficiencies: float, system: str = "a") -> Cell:
+def of(imbalance: float, *efficiencies: float) -> Cell:
     """A cell with tasks of 20 µs, and of 50 µs where there are two efficiencies."""
     curve = tuple(
         point(100, 20e-6, one, asked=seconds)
         for one, seconds in zip(efficiencies, (20e-6, 50e-6), strict=False)
     )
     fields = {"pattern": "fft", "width": 4, "imbalance": imbalance}
-    return cell(system, f"fft/width=4/imbalance={imbalance:g}", fields=fields, curve=curve, ending="at")
+    return cell("a", f"fft/width=4/imbalance={imbalance:g}", fields=fields, curve=curve, ending="at")
 
 
 def test_a_line_falls_with_the_field() -> None:
