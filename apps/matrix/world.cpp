@@ -1,6 +1,5 @@
 #include "world.hpp"
 
-#include <algorithm>
 #include <stdexcept>
 
 #include "taskgrain/binding.hpp"

@@ -1,8 +1,6 @@
 /// The overhead of OpenMP's tasks. A loop submits them, so that the time cannot begin when all are submitted: where too
 /// many wait, OpenMP runs some at once. Dependences on any number of others it does not know.
 
-#include <cstdlib>
-
 #include "program.hpp"
 
 namespace {

@@ -3,7 +3,6 @@
 
 #include <starpu.h>
 
-#include <algorithm>
 #include <cstdlib>
 #include <vector>
 

@@ -5,7 +5,6 @@
 #include <charconv>
 #include <cmath>
 #include <concepts>
-#include <type_traits>
 #include <vector>
 
 #include "taskgrain/error.hpp"

@@ -8,7 +8,6 @@
 #include <nanobind/stl/vector.h>
 
 #include <cmath>
-#include <map>
 #include <nlohmann/json.hpp>
 
 #include "../core/byte_count.hpp"

@@ -6,7 +6,6 @@
 #include <sys/mman.h>
 #include <sys/personality.h>
 
-#include <algorithm>
 #include <new>
 #include <string>
 #include <vector>

@@ -6,7 +6,6 @@
 #include <nanos6/debug.h>
 #include <nanos6/library-mode.h>
 
-#include <algorithm>
 #include <functional>
 #include <future>
 #include <latch>

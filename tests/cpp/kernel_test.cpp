@@ -23,7 +23,6 @@ namespace {
 
 using testing::AllOf;
 using testing::Each;
-using testing::Ge;
 using testing::HasSubstr;
 using testing::Lt;
 

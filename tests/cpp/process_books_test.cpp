@@ -4,7 +4,6 @@
 
 #include <gmock/gmock.h>
 
-#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "request.hpp"

@@ -10,10 +10,7 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
-#include <memory>
-#include <numeric>
 #include <string>
-#include <string_view>
 #include <thread>
 #include <tuple>
 #include <vector>

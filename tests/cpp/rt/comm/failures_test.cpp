@@ -4,13 +4,10 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
-#include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <exception>
 #include <functional>
-#include <memory>
 #include <optional>
 #include <ostream>
 #include <stdexcept>

@@ -5,9 +5,7 @@
 
 #include <atomic>
 #include <chrono>
-#include <cstdlib>
 #include <fstream>
-#include <memory>
 #include <stdexcept>
 #include <thread>
 

@@ -7,7 +7,6 @@
 #include <deque>
 #include <set>
 #include <thread>
-#include <vector>
 
 #include "rt/stress.hpp"
 #include "taskgrain/rt/detail/entry.hpp"

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <memory>
 #include <stdexcept>
 #include <string>
 #include <thread>

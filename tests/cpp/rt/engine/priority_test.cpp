@@ -7,7 +7,6 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
-#include <numeric>
 #include <random>
 #include <thread>
 #include <vector>
@@ -19,7 +18,6 @@ namespace taskgrain::rt {
 namespace {
 
 using testing::ElementsAre;
-using testing::ElementsAreArray;
 
 /// The order in which worker 0 runs tasks that become ready together, `priorities[k]` that of task k. The other workers
 /// are busy.

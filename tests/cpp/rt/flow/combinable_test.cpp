@@ -9,7 +9,6 @@
 #include <stdexcept>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "rt/stress.hpp"
 #include "taskgrain/rt/taskflow.hpp"

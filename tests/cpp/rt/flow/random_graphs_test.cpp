@@ -9,8 +9,6 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
-#include <numeric>
-#include <random>
 #include <string>
 #include <thread>
 #include <utility>

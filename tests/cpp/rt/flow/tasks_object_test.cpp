@@ -13,13 +13,11 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <random>
 #include <ranges>
 #include <set>
 #include <stdexcept>
 #include <string>
 #include <thread>
-#include <tuple>
 #include <vector>
 
 #include "random_tasks.hpp"

@@ -26,7 +26,6 @@ namespace taskgrain::rt {
 namespace {
 
 using testing::HasSubstr;
-using testing::Property;
 using testing::ThrowsMessage;
 
 /// The same without forks: the call comes when it is joined.

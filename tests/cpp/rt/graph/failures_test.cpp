@@ -1,6 +1,5 @@
 /// What goes wrong is said, with names, and leaves a runtime that is as new.
 
-#include <array>
 #include <atomic>
 #include <chrono>
 #include <memory>

@@ -9,7 +9,6 @@
 #include <mutex>
 #include <thread>
 #include <utility>
-#include <vector>
 
 #include "allocations.hpp"
 #include "policies.hpp"

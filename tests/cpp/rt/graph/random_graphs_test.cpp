@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 
 #include <chrono>
-#include <string>
 
 #include "policies.hpp"
 #include "random_graph.hpp"

@@ -6,7 +6,6 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
-#include <random>
 #include <ranges>
 #include <string>
 #include <thread>

@@ -3,11 +3,9 @@
 
 #include <gtest/gtest.h>
 
-#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
-#include <random>
 #include <stdexcept>
 #include <string>
 #include <thread>
