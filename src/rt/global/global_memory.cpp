@@ -344,9 +344,12 @@ void GlobalMemoryOfRanks::prefetch(const GlobalStorage& storage, std::size_t fir
     const std::lock_guard lock(mutex_);
     if (is_here(storage, first, count) || !copies_.make_room(count * storage.element_bytes)) return;
   }
-  GlobalCopy& copy = listed_copy(storage, first, count);
-  const std::lock_guard lock(mutex_);
-  copies_.release(copy);
+  try {
+    GlobalCopy& copy = listed_copy(storage, first, count);
+    const std::lock_guard lock(mutex_);
+    copies_.release(copy);
+  } catch (const UsageError&) {  // meanwhile another thread has taken the room
+  }
 }
 
 /// Waits until so many elements have room and none of them is on its way home, where an answer could overtake it.

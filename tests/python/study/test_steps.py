@@ -148,6 +148,7 @@ def test_steps_that_a_user_gives_are_those_of_every_run(tmp_path: Path) -> None:
         (Workload("dom", 4000), 16_777),  # 2^26 tasks at most
         (Workload("stencil_1d", 2**24), 4),
         (Workload("spread", 20_000, radix=1, period=6000), 3355),  # less than a period
+        (Workload("fork_tree", 2**24, radix=2), 48),  # one period
     ],
 )
 def test_fixed_steps_are_decided_before_anything_runs(workload: Workload, steps: int) -> None:
