@@ -50,7 +50,7 @@ struct RuntimeOptions {
 #else
   bool check = true;
 #endif
-  /// File for a trace of all tasks, for chrome://tracing or ui.perfetto.dev; empty: none.
+  /// File for a trace of all tasks, for chrome://tracing, ui.perfetto.dev, or taskgrain graph --from; empty: none.
   std::string trace{};
   /// The ranks of the program; null: this process is alone. The workers take what other ranks send, and `wait` for
   /// everything is for all ranks together. It must live longer than the runtime.

@@ -138,7 +138,8 @@ struct SequenceOptions {
   std::size_t window = 1024;
   /// The longest repetition of tasks that the sequence finds without a loop or a trace, and runs as a trace. It has at
   /// most so many tasks, for each of which 40 bytes are kept, or more; 0: there are no automatic traces. Tasks that
-  /// look like the next repetition start when it is complete, or when the sequence waits. Not across ranks.
+  /// look like the next repetition start when it is complete, or when the sequence waits. Not across ranks, nor where
+  /// the runtime has a trace.
   std::size_t automatic_traces = 0;
   /// The most numbers of traces that are known. Beyond, the one that was not called for longest is forgotten.
   std::size_t traces = 256;

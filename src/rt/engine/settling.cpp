@@ -9,6 +9,7 @@
 #include "engine/waiting.hpp"
 #include "taskgrain/rt/detail/engine.hpp"
 #include "taskgrain/rt/detail/surely.hpp"
+#include "taskgrain/rt/detail/trace.hpp"
 #include "taskgrain/rt/error.hpp"
 
 namespace taskgrain::rt::detail {
@@ -136,6 +137,7 @@ void WaitingThreads::leave(const std::shared_ptr<Handler>& handler) noexcept {
 }
 
 void WaitingThreads::drop_retired() noexcept {
+  if (engine_.trace() != nullptr) surely([&] { engine_.trace()->waited(); });
   // They are asked without a lock: a graph has its own, under which it asks the engine.
   KeptHandlers::List done = surely([&] { return engine_.handlers_.retired(); });
   std::erase_if(done, [](const auto& handler) { return !handler->done(); });

@@ -51,7 +51,68 @@ std::string json_text(std::string_view text) {
 
 double microseconds(TraceLane::Clock::duration time) { return std::chrono::duration<double, std::micro>(time).count(); }
 
+/// Of the numbers of a graph or a sequence, which are as many as 2 to the power of this.
+constexpr int bits = 40;
+
 }  // namespace
+
+std::uint64_t Trace::add() {
+  const std::lock_guard lock(mutex_);
+  return ++last_ << bits;
+}
+
+std::uint64_t Trace::add(std::size_t nodes, const std::vector<Edge>& edges) {
+  const std::uint64_t first = add();
+  Graph graph{std::vector<std::vector<Edge>>(nodes), {}};
+  for (const Edge& edge : edges) graph.before[edge.to].push_back(edge);
+  const std::lock_guard lock(mutex_);
+  graphs_.emplace(first, std::move(graph));
+  return first;
+}
+
+void Trace::order(std::uint64_t task, std::vector<std::uint64_t> before) {
+  const std::lock_guard lock(mutex_);
+  before_[task] = std::move(before);
+}
+
+void Trace::launched(std::uint64_t task, std::uint64_t first_of_graph) {
+  const std::lock_guard lock(mutex_);
+  graphs_.at(first_of_graph).launches.push_back(task);
+}
+
+void Trace::waited() {
+  const std::lock_guard lock(mutex_);
+  waits_.push_back(TraceLane::Clock::now());
+}
+
+/// What a task comes after, within its launch.
+std::vector<std::uint64_t> Trace::before(const TracedTask& task) const {
+  if (const auto found = before_.find(task.number); found != before_.end()) return found->second;
+  const std::uint64_t first = task.number >> bits << bits;
+  const auto graph = graphs_.find(first);
+  if (graph == graphs_.end()) return {};
+  const std::uint64_t nodes = graph->second.before.size(), iteration = (task.number - first) / nodes;
+  std::vector<std::uint64_t> found;
+  for (const Edge& edge : graph->second.before[(task.number - first) % nodes])
+    if (iteration >= static_cast<std::uint64_t>(task.launch) + edge.carried)
+      found.push_back(first + (iteration - edge.carried) * nodes + edge.from);
+  return found;
+}
+
+/// \param places  of the tasks, by their numbers; those that are not in the trace have none
+void Trace::write_order(std::ostream& out, const TracedTask& task,
+                        const std::unordered_map<std::uint64_t, std::size_t>& places) const {
+  out << ",\"args\":{\"task\":" << places.at(task.number);
+  if (task.launch >= 0) out << ",\"graph\":" << (task.number >> bits) << ",\"launch\":" << task.launch;
+  out << ",\"after\":[";
+  const char* separator = "";
+  for (const std::uint64_t one : before(task))
+    if (const auto place = places.find(one); place != places.end()) {
+      out << separator << place->second;
+      separator = ",";
+    }
+  out << "]}";
+}
 
 void Trace::write(const std::string& file) const {
   std::ofstream out(file);
@@ -59,15 +120,30 @@ void Trace::write(const std::string& file) const {
   out.precision(15);
   out << "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[";
   const char* separator = "\n";
+  const std::lock_guard lock(mutex_);
+  std::unordered_map<std::uint64_t, std::size_t> places;
+  for (const TraceLane& lane : lanes_)
+    for (const auto& span : lane.spans_)
+      if (span.of.number != 0) places.try_emplace(span.of.number, places.size());
   for (std::size_t worker = 0; worker < lanes_.size(); ++worker) {
     out << separator << R"({"ph":"M","name":"thread_name","pid":0,"tid":)" << worker << R"(,"args":{"name":"worker )"
         << worker << "\"}}";
     separator = ",\n";
-    for (const auto& span : lanes_[worker].spans_)
+    for (const auto& span : lanes_[worker].spans_) {
       out << separator << R"({"ph":"X","pid":0,"tid":)" << worker << ",\"name\":" << json_text(span.task)
-          << ",\"ts\":" << microseconds(span.begin - begin_) << ",\"dur\":" << microseconds(span.end - span.begin)
-          << '}';
+          << ",\"ts\":" << microseconds(span.begin - begin_) << ",\"dur\":" << microseconds(span.end - span.begin);
+      if (span.of.number != 0) write_order(out, span.of, places);
+      out << '}';
+    }
   }
+  for (const auto& [first, graph] : graphs_)
+    for (std::size_t k = 0; k < graph.launches.size(); ++k)
+      if (const auto task = places.find(graph.launches[k]); task != places.end())
+        out << separator << R"({"ph":"i","s":"p","pid":0,"tid":0,"name":"launch","ts":0,"args":{"task":)"
+            << task->second << ",\"graph\":" << (first >> bits) << ",\"number\":" << k << "}}";
+  for (const auto& wait : waits_)
+    out << separator << R"({"ph":"i","s":"p","pid":0,"tid":0,"name":"wait","ts":)" << microseconds(wait - begin_)
+        << '}';
   out << "\n]}\n";
   out.close();
   if (!out) throw std::system_error(errno, std::generic_category(), "cannot write the trace " + file);

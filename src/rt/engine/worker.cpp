@@ -217,13 +217,15 @@ bool Worker::steal(Worker& victim) {
 
 void Worker::execute_traced(const Entry& task) {
   std::string name = "?";
+  TracedTask of;
   try {
     name = engine_.handlers_.numbered[task.handler].describe(task.payload);
+    of = engine_.handlers_.numbered[task.handler].traced(task.payload);
   } catch (...) {  // no memory
   }
   const auto begin = TraceLane::Clock::now();
   engine_.handlers_.numbered[task.handler].run(*this, task.payload);
-  trace_->record(std::move(name), begin, TraceLane::Clock::now());
+  trace_->record(std::move(name), begin, TraceLane::Clock::now(), of);
 }
 
 void Worker::publish_idle() {

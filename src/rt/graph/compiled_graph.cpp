@@ -22,17 +22,19 @@ std::shared_ptr<detail::GraphActors> compile(Runtime& runtime, TaskGraph graph, 
                                              CompileStatistics& statistics) {
   const auto begin = std::chrono::steady_clock::now();
   const bool across_ranks = graph.ranks() != nullptr;
+  const bool traced = !runtime.options().trace.empty();
   detail::Compiler compiler(std::move(graph), runtime.workers(), statistics);
   std::shared_ptr<detail::GraphActors> actors;
   if (policy == Policy::in_order) {
     auto programs = detail::compile_in_order(compiler, statistics);
     std::unique_ptr<detail::RankEdges> ranks;
     if (across_ranks) ranks = std::make_unique<detail::RankEdges>(detail::ranks_of(compiler), compiler, programs);
-    actors = detail::in_order_actors(runtime, std::move(compiler).outline(), std::move(programs), std::move(ranks));
+    actors =
+        detail::in_order_actors(runtime, std::move(compiler).outline(traced), std::move(programs), std::move(ranks));
   } else {
     auto programs = detail::compile_queued(compiler, statistics);
-    actors =
-        detail::queued_actors(runtime, std::move(compiler).outline(), std::move(programs), policy == Policy::stealing);
+    actors = detail::queued_actors(runtime, std::move(compiler).outline(traced), std::move(programs),
+                                   policy == Policy::stealing);
   }
   statistics.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return actors;

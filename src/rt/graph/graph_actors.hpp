@@ -70,6 +70,8 @@ class GraphActors : public Handler, public AsyncOwner, public std::enable_shared
   /// being handled, and not to the waits of the runtime. It cancels the launch. \pre no launch runs
   void tell_failures(std::function<void(std::uint32_t, std::int64_t)> function) { on_failure_ = std::move(function); }
 
+  std::uint64_t first_traced() const noexcept { return first_traced_; }
+
   // -- AsyncOwner
   void fail(std::uint32_t node, std::int64_t iteration) noexcept final;
 
@@ -160,6 +162,10 @@ class GraphActors : public Handler, public AsyncOwner, public std::enable_shared
   /// What errors call a task of the running launch, with its iteration if there are several.
   /// \param iteration  over all launches
   std::string task_text(std::uint32_t node, std::int64_t iteration) const;
+  /// A task in the trace that there is. \param begin  of the launch
+  TracedTask traced_task(std::uint32_t node, std::int64_t iteration, std::int64_t begin) const noexcept {
+    return {first_traced_ + static_cast<std::uint64_t>(iteration) * outline_.nodes + node, begin};
+  }
   /// Each actor calls it once in each launch.
   void finished();
   void set_postcondition(std::size_t k) { running_->postconditions_[k].second.set(); }
@@ -168,6 +174,7 @@ class GraphActors : public Handler, public AsyncOwner, public std::enable_shared
   Engine& engine_;
   const Outline outline_;
   const std::vector<int>& members_ = outline_.members;
+  const std::uint64_t first_traced_ = engine_.trace() ? engine_.trace()->add(outline_.nodes, outline_.edges) : 0;
   std::unique_ptr<RankEdges> rank_edges_;  // null if no edge crosses ranks, and once it has left
   const bool across_ranks_ = rank_edges_ != nullptr;
 

@@ -57,10 +57,19 @@ DevicePlan Compiler::devices() const {
   return plan;
 }
 
-Outline Compiler::outline() && {
-  Outline left{
-      std::move(graph.names_), 0,  size(), std::move(preconditions), std::move(postconditions), std::move(receives),
-      std::move(self_edges),   {}, {}};
+Outline Compiler::outline(bool traced) && {
+  Outline left{std::move(graph.names_),
+               0,
+               size(),
+               std::move(preconditions),
+               std::move(postconditions),
+               std::move(receives),
+               std::move(self_edges),
+               {},
+               {},
+               {}};
+  for (std::uint32_t n = 0; traced && n < size(); ++n)
+    for (const Out& edge : out[n]) left.edges.push_back({n, edge.to, edge.carried});
   if (graph.identity_ != nullptr) left.graph = graph.identity_->number();
   left.owned = std::move(graph.owned_);
   std::vector<bool> member(static_cast<std::size_t>(workers), false);

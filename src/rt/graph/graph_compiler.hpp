@@ -52,7 +52,8 @@ struct Compiler {
   /// The device tasks and the edges between them.
   DevicePlan devices() const;
   /// Moves what executors need out of the graph.
-  Outline outline() &&;
+  /// \param traced  with its edges
+  Outline outline(bool traced) &&;
 
   TaskGraph graph;
   const int workers;

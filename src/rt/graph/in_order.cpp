@@ -165,7 +165,8 @@ class InOrder final : public Executor<InOrder> {
         if constexpr (traced) {
           const auto begin = TraceLane::Clock::now();
           execute(record, turn, actor);
-          here.trace()->record(outline_.names.text(record.node), begin, TraceLane::Clock::now());
+          here.trace()->record(outline_.names.text(record.node), begin, TraceLane::Clock::now(),
+                               traced_task(record.node, actor.iteration, actor.begin));
         } else {
           execute(record, turn, actor);
         }

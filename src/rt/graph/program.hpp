@@ -23,6 +23,7 @@
 #include "taskgrain/rt/compiled_graph.hpp"
 #include "taskgrain/rt/detail/graph_node.hpp"
 #include "taskgrain/rt/detail/pause.hpp"
+#include "taskgrain/rt/detail/trace.hpp"
 #include "taskgrain/rt/task_graph.hpp"
 
 namespace taskgrain::rt::detail {
@@ -86,6 +87,7 @@ struct Outline {
   std::vector<std::shared_ptr<SelfEdge>> self_edges;         ///< by receive, ascending
   std::vector<int> members;                                  ///< workers that have a program, ascending
   std::vector<std::shared_ptr<void>> owned;                  ///< what actions point to
+  std::vector<Trace::Edge> edges;                            ///< for a trace
 
   /// The edge of a receive from this rank; null if the node is something else.
   SelfEdge* self_edge(std::uint32_t node) const noexcept {

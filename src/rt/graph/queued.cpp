@@ -85,6 +85,13 @@ class QueuedActors final : public Executor<QueuedActors> {
                           : outline_.names.text(at(task.owner).program.records[task.place].node);
   }
 
+  TracedTask traced(const Payload& payload) const override {
+    const auto task = payload.as<Task>();
+    if (task.owner < 0) return {};
+    const Actor& owner = at(task.owner);
+    return traced_task(owner.program.records[task.place].node, task.iteration, owner.begin);
+  }
+
   std::size_t waiting_tasks(int worker, std::vector<StuckTask>& tasks, std::size_t most) const override {
     const Actor& actor = at(worker);
     const std::int64_t iteration = actor.finished.load(std::memory_order_relaxed);
@@ -242,7 +249,8 @@ class QueuedActors final : public Executor<QueuedActors> {
       } else {
         const auto begin = TraceLane::Clock::now();
         record.action(turn);
-        here.trace()->record(outline_.names.text(record.node), begin, TraceLane::Clock::now());
+        here.trace()->record(outline_.names.text(record.node), begin, TraceLane::Clock::now(),
+                             traced_task(record.node, task.iteration, owner.begin));
       }
     } catch (...) {
       fail(record.node, task.iteration);

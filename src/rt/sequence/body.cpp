@@ -151,6 +151,8 @@ TaskGraph CompiledBody::graph_of(const Body& body, const std::string& name,
   return graph;
 }
 
+std::uint64_t CompiledBody::first_traced() const noexcept { return graph_.actors_->first_traced(); }
+
 std::vector<Access> CompiledBody::accesses(const Body& of) const {
   std::vector<Access> found;
   for (const Use& use : uses_) {

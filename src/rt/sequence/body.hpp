@@ -72,6 +72,8 @@ class CompiledBody {
   const std::string& failed_task() const noexcept { return failed_task_; }
   /// Ends the launch that runs, if one does. From any thread.
   void stop() noexcept { graph_.cancel(); }
+  /// The first number of its tasks in the runtime's trace.
+  std::uint64_t first_traced() const noexcept;
   /// Destroys the functions of the last launch. \pre it has ended
   void release() noexcept { bodies_.clear(); }
 

@@ -10,8 +10,8 @@ namespace taskgrain::rt::detail {
 
 SequenceCore::SequenceCore(Runtime& runtime, Communicator* communicator, SequenceOptions&& options)
     : runtime_(runtime), engine_(engine_of(runtime)), name_(std::move(options.name)),
-      ranks_(across_ranks(communicator, options)),
-      submission_(name_, runtime.workers(), *registry_, reductions_, window_, ranks_.get()),
+      ranks_(across_ranks(communicator, options)), submission_(name_, runtime.workers(), *registry_, reductions_,
+                                                               window_, ranks_.get(), !runtime.options().trace.empty()),
       traces_(runtime, name_, registry_, submission_, window_, ranks_.get(), options),
       window_(runtime, name_, options.window, *registry_, *this) {}
 

@@ -87,6 +87,7 @@ WindowTask& Submission::begin_launch(const std::vector<Access>& accesses, const 
                                      const std::vector<std::shared_ptr<void>>& owners) {
   give(transfers, accesses, owners);
   check(accesses, nullptr, {.name = name});
+  if (prepares_) window_.note_order(accesses_);
   next_ = &window_.begin(home_of_written(), {.name = name});
   next_->kind = WindowTask::Kind::launches;
   return *next_;
@@ -94,10 +95,12 @@ WindowTask& Submission::begin_launch(const std::vector<Access>& accesses, const 
 
 // -- across ranks
 
-bool Submission::bring(int rank, const std::string& name) {
-  give(ranks_->enter(registry_, accesses_, {rank, name}), accesses_, owners());
+bool Submission::prepare(int rank, const std::string& name) {
+  if (ranks_) give(ranks_->enter(registry_, accesses_, {rank, name}), accesses_, owners());
   next_ = nullptr;
-  return rank == ranks_->rank();
+  if (ranks_ && rank != ranks_->rank()) return false;
+  window_.note_order(accesses_);
+  return true;
 }
 
 std::vector<std::shared_ptr<void>> Submission::owners() const {
@@ -126,6 +129,7 @@ void Submission::give(const std::vector<Transfer>& transfers, std::span<const Ac
     const int home = registry_[transfer.data.front()].home;
     const std::uint32_t index = registry_.add(transfer.regions, name, home);
     const Access bytes{registry_[index].id, index, sends ? Mode::read : Mode::write};
+    window_.note_order({&bytes, 1});
     WindowTask& node = window_.begin(home, {.name = name});
     if (!sends) node.kind = WindowTask::Kind::launches;
     node.function.emplace(ranks_->function(transfer, owners, [this, &node] { window_.queue_end(node); }));

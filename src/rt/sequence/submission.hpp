@@ -28,10 +28,12 @@ class Submission {
     int rank, worker;
   };
 
-  /// \param ranks  null: of this rank alone
+  /// \param ranks   null: of this rank alone
+  /// \param traced  the runtime has a trace
   Submission(const std::string& name, int workers, DataRegistry& registry, const OpenReductions& reductions,
-             Window& window, AcrossRanks* ranks) noexcept
-      : name_(name), workers_(workers), registry_(registry), reductions_(reductions), window_(window), ranks_(ranks) {}
+             Window& window, AcrossRanks* ranks, bool traced) noexcept
+      : name_(name), workers_(workers), registry_(registry), reductions_(reductions), window_(window), ranks_(ranks),
+        prepares_(ranks != nullptr || traced) {}
 
   // -- The steps of a task, in this order. \throws UsageError
 
@@ -46,7 +48,7 @@ class Submission {
   }
   /// \returns the place for its function. It is given when `end` returns
   TaskFunction& begin(const Place& place, TaskOptions&& options, const EventType* event = nullptr) {
-    if (ranks_ && !bring(place.rank, options.name)) return dropped_;
+    if (prepares_ && !prepare(place.rank, options.name)) return dropped_;
     next_ = &window_.begin(place.worker, std::move(options), event);
     return next_->function;
   }
@@ -82,8 +84,8 @@ class Submission {
   std::string described(const TaskOptions& options) const;
   int home_of_written() const noexcept;
   int rank_of(const Access* also, int wished);
-  /// Gives what brings a task its data. \returns whether the task is this rank's
-  bool bring(int rank, const std::string& name);
+  /// Gives what brings a task its data, and tells the trace what it comes after. \returns whether it is this rank's
+  bool prepare(int rank, const std::string& name);
   /// Gives what brings bytes to a rank.
   void give(const std::vector<Transfer>& transfers, std::span<const Access> of_next,
             const std::vector<std::shared_ptr<void>>& owners);
@@ -94,6 +96,7 @@ class Submission {
   const OpenReductions& reductions_;
   Window& window_;
   AcrossRanks* const ranks_;
+  const bool prepares_;
   std::vector<Access> accesses_;
   std::vector<Mark> marks_;  // by the index of the data
   std::uint64_t checks_ = 0;

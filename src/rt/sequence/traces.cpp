@@ -4,19 +4,20 @@
 #include <utility>
 
 #include "taskgrain/rt/detail/surely.hpp"
+#include "taskgrain/rt/detail/trace.hpp"
 
 namespace taskgrain::rt::detail {
 
 Traces::Traces(Runtime& runtime, const std::string& name, const std::shared_ptr<DataRegistry>& registry,
                Submission& submission, Window& window, AcrossRanks* ranks, const SequenceOptions& options)
     : runtime_(runtime), name_(name), registry_(registry), submission_(submission), window_(window), ranks_(ranks),
-      bodies_(window, options.traces, ranks != nullptr) {
+      replays_(runtime.options().trace.empty() || ranks != nullptr), bodies_(window, options.traces, ranks != nullptr) {
   constexpr std::size_t longest = std::size_t{1} << 24;
   if (options.automatic_traces > longest)
     throw_usage({name_, ": automatic_traces is ", std::to_string(options.automatic_traces), ", allowed are 0 to ",
                  std::to_string(longest), " tasks"});
   if (options.traces == 0) throw_usage({name_, ": traces is 0, allowed are 1 and more"});
-  if (options.automatic_traces > 0) repeats_.emplace(options.automatic_traces);
+  if (options.automatic_traces > 0 && replays_) repeats_.emplace(options.automatic_traces);
 }
 
 // -- a body is recorded
@@ -94,7 +95,7 @@ void Traces::loop(const std::shared_ptr<Body>& body, std::int64_t iterations, co
 void Traces::trace(std::vector<Traced>& shapes, const std::shared_ptr<Body>& body, const std::string& name) {
   const std::uint64_t drops = window_.drops();
   Traced& shape = known(shapes, *body);
-  if (!std::exchange(shape.seen, true)) {
+  if (!std::exchange(shape.seen, replays_)) {
     ++statistics.analysed;
     return give(*body);
   }
@@ -172,6 +173,7 @@ void Traces::launch(std::shared_ptr<CompiledBody>& compiled, std::shared_ptr<Bod
     }
     CompiledBody* const launched = given->compiled.get();
     const std::size_t tasks = bodies.size() * bodies.front()->tasks.size();
+    if (window_.trace() != nullptr) window_.trace()->launched(window_.traced(node).number, launched->first_traced());
     const Event done = launched->launch(std::move(bodies), iterations).done;
     window_.add_launch();
     const auto ended = [this, &node, launched, done, tasks] {

@@ -87,6 +87,7 @@ class Traces {
   Submission& submission_;
   Window& window_;
   AcrossRanks* const ranks_;
+  const bool replays_;  // else each body is given task by task, so that the runtime's trace has what each comes after
   Recording recording_;
   int next_home_after_ = 0;  // the body that is recorded
   std::optional<Repeats> repeats_;

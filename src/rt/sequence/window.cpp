@@ -92,6 +92,22 @@ std::uint64_t Window::find_before(std::span<const Access> accesses) {
   return own | earlier;
 }
 
+void Window::note_order(std::span<const Access> accesses) {
+  if (trace() == nullptr) return;
+  std::vector<std::uint64_t> before;
+  const auto add = [&](std::uint64_t number) { before.push_back(first_traced_ + number); };
+  dependences_.find(accesses, [](std::uint64_t) { return false; }, add);
+  for (const Access& access : accesses)
+    if (access.mode == Mode::commutative) {
+      std::uint64_t last = 0;
+      dependences_.each_own(access.index, [&](std::uint64_t number) { last = number; });
+      if (last != 0) add(last);
+    }
+  std::ranges::sort(before);
+  before.erase(std::ranges::unique(before).begin(), before.end());
+  trace()->order(first_traced_ + submitted_ + 1, std::move(before));
+}
+
 bool Window::uses(std::uint32_t index) noexcept {
   bool used = false;
   dependences_.each_own(index, [&](std::uint64_t number) { used = used || !has_ended(number); });

@@ -20,6 +20,8 @@
 #include "graph/issue.hpp"
 #include "sequence/dependences.hpp"
 #include "sequence/window_task.hpp"
+#include "taskgrain/rt/detail/engine.hpp"
+#include "taskgrain/rt/detail/trace.hpp"
 #include "taskgrain/rt/taskflow.hpp"
 
 namespace taskgrain::rt::detail {
@@ -49,6 +51,9 @@ class Window final : AsyncOwner {
   /// The place for a task, perhaps after a wait for one. It is given when `end` returns.
   /// \throws as Sequence::wait
   WindowTask& begin(int worker, TaskOptions&& options, const EventType* event = nullptr);
+  /// Tells the trace, if there is one, what the task that is given next comes after, whether that has ended or not. Of
+  /// tasks that commute, which a graph cannot say, each comes after the one given before it.
+  void note_order(std::span<const Access> accesses);
   /// \param accesses  each piece of data once
   void end(WindowTask& node, std::span<const Access> accesses);
   /// Whether a task that has not ended used this data last.
@@ -76,6 +81,9 @@ class Window final : AsyncOwner {
 
   // -- from any thread
 
+  /// The runtime's, if there is one.
+  Trace* trace() const noexcept { return engine_.trace(); }
+  TracedTask traced(const WindowTask& node) const noexcept { return {first_traced_ + node.number}; }
   void add_launch() noexcept { launched_.fetch_add(1, std::memory_order_relaxed); }
   /// The graph or the operation of a task that was added is over.
   void end_launch(WindowTask& node);
@@ -100,6 +108,7 @@ class Window final : AsyncOwner {
     int worker(Key key) const noexcept { return key.node->worker; }
     int priority(Key key) const noexcept { return key.node->priority; }
     void run(Key key) const { window->run(*key.node); }
+    TracedTask traced(Key key) const noexcept { return window->traced(*key.node); }
   };
 
   /// What the thread that gives tasks knows of one, by its place: no other thread moves these cache lines.
@@ -127,6 +136,7 @@ class Window final : AsyncOwner {
   WindowOwner& owner_;
   std::vector<WindowTask> tasks_;
   const std::size_t mask_;
+  const std::uint64_t first_traced_ = trace() == nullptr ? 0 : trace()->add();
   // By the thread that gives tasks:
   std::uint64_t submitted_ = 0, oldest_ = 1, drops_ = 0;
   std::vector<Given> given_;

@@ -97,6 +97,8 @@ class Engine {
   // -- for Runtime, which documents them
 
   void notify() noexcept;
+  /// Null without one.
+  Trace* trace() const noexcept { return trace_.get(); }
   void wake_all() noexcept {
     for (const auto& worker : workers_) worker->wake();
   }

@@ -54,6 +54,12 @@ struct Failure {
   bool reported = false;                    // to a thread that waited; under the engine's mutex
 };
 
+/// A task as a trace has it.
+struct TracedTask {
+  std::uint64_t number = 0;  ///< among all; 0: what it comes after is not known
+  std::int64_t launch = -1;  ///< of its graph: the first iteration
+};
+
 /// Receives messages and runs tasks: the engine's view of a Taskflow or a CompiledGraph. A failure of one handler does
 /// not touch the others.
 class Handler {
@@ -69,6 +75,7 @@ class Handler {
   virtual void lost(const Payload& /*payload*/) noexcept {}
   /// The name and key of a task, for people.
   virtual std::string describe(const Payload& task) const = 0;
+  virtual TracedTask traced(const Payload& /*task*/) const { return {}; }
 
   // -- for threads that wait; any may call, at any time
 

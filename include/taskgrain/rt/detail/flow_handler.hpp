@@ -85,6 +85,14 @@ class FlowHandler final : public Handler {
     share_of(engine_.here()->index()).counts.end();
   }
   std::string describe(const Payload& payload) const override { return tasks.text(packed_key<K>(payload)); }
+  TracedTask traced(const Payload& payload) const override {
+    // A user's own function by this name returns something else.
+    if constexpr (requires {
+                    { tasks.functions.traced(packed_key<K>(payload)) } -> std::same_as<TracedTask>;
+                  })
+      return tasks.functions.traced(packed_key<K>(payload));
+    return {};
+  }
   bool idle() const noexcept override {
     return nothing_on_its_way([] { return true; });
   }

@@ -1,11 +1,19 @@
 #pragma once
 
 /// A trace: which task ran on which worker and when, in the trace-event format that chrome://tracing and
-/// ui.perfetto.dev read.
+/// ui.perfetto.dev read, and what it comes after.
 
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <ostream>
 #include <string>
+#include <unordered_map>
 #include <vector>
+
+#include "taskgrain/rt/detail/entry.hpp"
 
 namespace taskgrain::rt::detail {
 
@@ -14,8 +22,8 @@ class TraceLane {
  public:
   using Clock = std::chrono::steady_clock;
 
-  void record(std::string task, Clock::time_point begin, Clock::time_point end) {
-    spans_.push_back({std::move(task), begin, end});
+  void record(std::string task, Clock::time_point begin, Clock::time_point end, TracedTask of = {}) {
+    spans_.push_back({std::move(task), begin, end, of});
   }
 
  private:
@@ -23,6 +31,7 @@ class TraceLane {
   struct Span {
     std::string task;
     Clock::time_point begin, end;
+    TracedTask of;
   };
   std::vector<Span> spans_;
 };
@@ -32,12 +41,45 @@ class Trace {
   explicit Trace(std::size_t workers) : lanes_(workers) {}
 
   TraceLane& lane(std::size_t worker) noexcept { return lanes_[worker]; }
+
+  // -- from any thread
+
+  /// An edge to a node of a graph.
+  struct Edge {
+    std::uint32_t from, to;
+    bool carried;  ///< from the iteration before
+  };
+  /// \returns the first of the numbers of a sequence
+  std::uint64_t add();
+  /// \returns the first of the numbers of a graph: node n of iteration i has i · nodes + n more
+  std::uint64_t add(std::size_t nodes, const std::vector<Edge>& edges);
+  void order(std::uint64_t task, std::vector<std::uint64_t> before);
+  /// A task is the next launch of a graph, and ends with that.
+  void launched(std::uint64_t task, std::uint64_t first_of_graph);
+  /// What begins from now on comes after what has ended.
+  void waited();
+
   /// \throws std::system_error  if the file cannot be written
   void write(const std::string& file) const;
 
  private:
+  struct Graph {
+    std::vector<std::vector<Edge>> before;  // each node
+    std::vector<std::uint64_t> launches;    // tasks that are one
+  };
+
+  std::vector<std::uint64_t> before(const TracedTask& task) const;
+  void write_order(std::ostream& out, const TracedTask& task,
+                   const std::unordered_map<std::uint64_t, std::size_t>& places) const;
+
   TraceLane::Clock::time_point begin_ = TraceLane::Clock::now();
   std::vector<TraceLane> lanes_;
+
+  mutable std::mutex mutex_;  // protects the members below
+  std::uint64_t last_ = 0;
+  std::map<std::uint64_t, Graph> graphs_;                                 // by the first number
+  std::unordered_map<std::uint64_t, std::vector<std::uint64_t>> before_;  // of tasks of sequences
+  std::vector<TraceLane::Clock::time_point> waits_;
 };
 
 }  // namespace taskgrain::rt::detail
