@@ -9,12 +9,20 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from taskgrain.graphs import chakra, graph_file
+from taskgrain.graphs import chakra, graph_file, rt_trace
 from taskgrain.graphs.dot import read_dot
 from taskgrain.graphs.task_graph import TaskGraph, amount, made
 from taskgrain.words.errors import InputError
 
-FORMATS = ("WfCommons", "DOT", "Standard Task Graph", "StarPU tasks.rec", chakra.FORMAT, graph_file.FORMAT)
+FORMATS = (
+    "WfCommons",
+    "DOT",
+    "Standard Task Graph",
+    "StarPU tasks.rec",
+    chakra.FORMAT,
+    rt_trace.FORMAT,
+    graph_file.FORMAT,
+)
 _MOST_BYTES = 1 << 30
 
 
@@ -68,7 +76,7 @@ _COMMENTS = re.compile(r"(\s|//[^\n]*|/\*.*?\*/|#[^\n]*)*", re.DOTALL)
 
 
 def _json(text: str) -> TaskGraph:
-    """One object is an instance of WfCommons, and several are a trace of Chakra."""
+    """One object is an instance of WfCommons or a trace of events, and several are a trace of Chakra."""
     try:
         first, at = json.JSONDecoder().raw_decode(text, chakra.space(text, 0))
     except (ValueError, RecursionError) as error:
@@ -78,7 +86,7 @@ def _json(text: str) -> TaskGraph:
         return chakra.read_chakra(text)
     if rest:
         raise InputError("JSON", rest[:40].partition("\n")[0], "nothing after an instance of WfCommons")
-    return _wfcommons(first)
+    return rt_trace.read_trace(first) if "traceEvents" in first else _wfcommons(first)
 
 
 def _wfcommons(file: dict[str, Any]) -> TaskGraph:

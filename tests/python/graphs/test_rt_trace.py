@@ -1,0 +1,106 @@
+"""Traces of the project's runtime. tests/cpp/rt/engine/trace_order_test.cpp has what the runtime writes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from program_graphs import Graph, graphs, made_of
+
+from taskgrain.graphs.files import read
+from taskgrain.graphs.task_graph import TaskGraph
+from taskgrain.words.errors import InputError
+
+
+def span(number: int, begin: float, dur: float, after: Sequence[int] = (), **args: int) -> dict[str, Any]:
+    args = {"task": number, "after": [*after], **args}  # type: ignore[dict-item]
+    return {"ph": "X", "tid": 0, "name": f"step {number}", "ts": begin, "dur": dur, "args": args}
+
+
+def mark(name: str, ts: float = 0.0, **args: int) -> dict[str, Any]:
+    return {"ph": "i", "name": name, "ts": ts, "args": args}
+
+
+def graph(folder: Path, *events: dict[str, Any]) -> TaskGraph:
+    actor = {"ph": "X", "tid": 0, "name": "graph", "ts": 0, "dur": 99}  # which contains others
+    (folder / "trace.json").write_text(
+        json.dumps({"traceEvents": [{"ph": "M", "name": "n"}, actor, *events]})
+    )
+    return read(folder / "trace.json")
+
+
+def before(found: TaskGraph, name: str) -> list[str]:
+    """What a task comes after, and what joins, by what that joins."""
+    names, place = list(found.names), list(found.names).index(name)
+    joined = [found.before[one] if names[one] in ("wait", "launch") else [one] for one in found.before[place]]
+    return sorted(names[one] for some in joined for one in some)
+
+
+@given(graphs())
+def test_a_trace_is_the_graph(tmp_path_factory: pytest.TempPathFactory, drawn: Graph) -> None:
+    spans = [
+        span(n, 0, time, of) for n, (time, of) in enumerate(zip(drawn.durations, drawn.before, strict=True))
+    ]
+    found, same = graph(tmp_path_factory.mktemp("trace"), *spans), made_of(drawn)
+    assert (found.kind, found.unit) == ("trace of taskgrain::rt", "s")
+    assert [*map(sorted, found.before)] == [*map(sorted, same.before)]
+    assert found.durations == pytest.approx([one / 1e6 for one in same.durations])
+
+
+def test_a_task_that_ran_in_parts_takes_as_long_as_these(tmp_path: Path) -> None:
+    found = graph(tmp_path, span(0, 1, 2), span(0, 7, 3))
+    assert found.durations == [5e-6] and found.bound().critical_path == 5e-6
+
+
+def test_what_begins_after_a_wait_comes_after_what_has_ended_before(tmp_path: Path) -> None:
+    tasks = [
+        span(0, 0, 2),
+        span(1, 0, 9),
+        span(2, 2, 1, [0]),
+        span(3, 5, 1),
+        span(4, 6, 1, [3]),
+        span(5, 20, 1),
+    ]
+    found = graph(tmp_path, *tasks, mark("wait", 4), mark("wait", 4.5), mark("wait", 12))
+    assert before(found, "step 3") == ["step 2"], "1 still runs, and 2 comes after 0"
+    assert before(found, "step 4") == ["step 3"]
+    assert before(found, "step 5") == ["step 1", "step 4"]
+    assert found.bound().critical_path == pytest.approx(10e-6)
+
+
+def test_launches_of_a_graph_come_after_each_other(tmp_path: Path) -> None:
+    first = [span(0, 0, 1, graph=3, launch=0), span(1, 1, 1, [0], graph=3, launch=0)]
+    second = [span(2, 2, 1, graph=3, launch=1), span(3, 2, 1, graph=3, launch=1)]
+    found = graph(tmp_path, *first, *second, span(4, 0, 1, graph=4, launch=0))
+    assert before(found, "step 2") == before(found, "step 3") == ["step 1"] and before(found, "step 4") == []
+
+
+def test_a_task_that_launches_a_graph_ends_with_it(tmp_path: Path) -> None:
+    body = [span(2, 2, 5, graph=3, launch=0), span(3, 7, 5, [2], graph=3, launch=0)]
+    given = mark("launch", task=1, graph=3, number=0)
+    found = graph(tmp_path, span(0, 0, 2), span(1, 2, 1, [0]), *body, span(4, 13, 1, [1]), given)
+    assert before(found, "step 2") == ["step 0"] and before(found, "step 1") == ["step 0", "step 3"]
+    assert found.bound().critical_path == pytest.approx(14e-6)
+
+
+@pytest.mark.parametrize(
+    ("events", "message"),
+    [
+        ([], "some of tasks of compiled graphs"),
+        ([span(0, 0, 1, [7])], "after: 7 is not"),
+        ([span(0, 0, -1)], "dur: -1"),
+        ([span(-1, 0, 1)], "task: -1"),
+        ([span(0, 0, 1, [1]), span(1, 0, 1, [0])], "cycles"),
+        ([{"ph": "X", "args": {"task": 1}}], "traceEvents: what is wrong with KeyError"),
+        ([{"ph": "X", "args": {"task": "x"}, "ts": 0, "dur": 1}], "ValueError"),
+        ([span(0, 0, 1), mark("launch", task=8, graph=3)], "KeyError"),
+        ([7], "AttributeError"),
+    ],
+)
+def test_what_is_wrong_with_a_trace(tmp_path: Path, events: list[Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        graph(tmp_path, *events)
