@@ -44,7 +44,7 @@ struct Outputs {
 
 class TaskgrainForkRanks final : public ProcessSystem {
  public:
-  TaskgrainForkRanks() : ProcessSystem(MPI_THREAD_FUNNELED) {}
+  TaskgrainForkRanks() : ProcessSystem(MPI_THREAD_MULTIPLE) {}  // any worker waits for what it reads
 
   std::string name() const override { return "taskgrain_fork"; }
   std::string version() const override { return std::string(rt::version) + ", " + ProcessSystem::version(); }
@@ -98,7 +98,7 @@ class TaskgrainForkRanks final : public ProcessSystem {
  private:
   rt::MpiCommunicator comm_{MPI_COMM_WORLD};
   rt::Runtime runtime_{{.cores = own_processors(), .communicator = &comm_}};
-  rt::Pinned pinned_{runtime_.cores()[0]};  // else each step does and undoes it
+  rt::Pinned pinned_{runtime_.cores()[0]};  // else `fork_join` does and undoes it each time
   rt::GlobalMemory memory_{runtime_};
   std::vector<ThreadContext*> contexts_;
   std::deque<Outputs> outputs_;

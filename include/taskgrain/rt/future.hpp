@@ -183,6 +183,9 @@ class [[nodiscard]] AllOf {
  public:
   explicit AllOf(std::vector<SharedFuture<T>> futures) : futures_(std::move(futures)) {
     if (futures_.empty()) throw UsageError("when_all has no future to wait for");
+    for (const SharedFuture<T>& one : futures_)
+      if (&one.state_->engine() != &futures_.front().state_->engine())
+        throw UsageError("when_all has futures of two runtimes, of which one could end before the other");
   }
 
   /// Calls `call(futures)`, or `call()`, in a task when all are ready. If one has an exception, the call does not run,

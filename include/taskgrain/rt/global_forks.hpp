@@ -204,6 +204,7 @@ class GlobalForks {
     auto* const bytes = reinterpret_cast<std::byte*>(&result);
     std::exception_ptr thrown;
     fork_join(memory_->runtime(), [&] {
+      const detail::InProgram inside(false);  // a fence would wait for ranks that take forks
       try {
         if (core_->rank() != 0) return core_->help(bytes, sizeof result);
         if constexpr (std::is_void_v<R>)

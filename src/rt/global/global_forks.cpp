@@ -212,11 +212,7 @@ void GlobalForksOfRanks::fork(GlobalFrame& frame) {
   try {
     take_messages();
   } catch (...) {  // a rank has failed, and the frame ends
-    const std::lock_guard lock(mutex_);
-    if (frame.state.load(std::memory_order_relaxed) == State::queued)
-      unlink(frame);
-    else
-      away_.erase(frame.number);
+    drop(frame);
     throw;
   }
 }
@@ -237,7 +233,7 @@ bool GlobalForksOfRanks::join(GlobalFrame& frame) {
   take_messages();
   while (!take_back(frame)) {
     work_until([&] { return frame.state.load(std::memory_order_acquire) != State::away; });
-    if (frame.state.load(std::memory_order_relaxed) == State::queued) continue;  // it has been returned
+    if (frame.state.load(std::memory_order_acquire) < State::done) continue;  // it has been returned, or taken again
     memory_->acquire();
     return false;
   }
@@ -253,14 +249,19 @@ bool GlobalForksOfRanks::take_back(GlobalFrame& frame) noexcept {
 }
 
 void GlobalForksOfRanks::drop(GlobalFrame& frame) noexcept {
-  try {
-    for (Backoff backoff; !take_back(frame); backoff.wait()) {
-      if (frame.state.load(std::memory_order_acquire) >= State::done) return;
-      take_messages();
+  bool failed = false;  // a rank has: nothing comes any more, but a worker of this rank may still run it
+  for (Backoff backoff; !take_back(frame); backoff.wait()) {
+    if (frame.state.load(std::memory_order_acquire) >= State::done) return;
+    if (failed) {
+      const std::lock_guard lock(mutex_);
+      if (away_.erase(frame.number) > 0) return;
+      continue;
     }
-  } catch (const std::exception&) {  // a rank has failed: nothing comes any more that this run waits for
-    const std::lock_guard lock(mutex_);
-    away_.erase(frame.number);
+    try {
+      take_messages();
+    } catch (const std::exception&) {
+      failed = true;
+    }
   }
 }
 
@@ -278,7 +279,6 @@ void GlobalForksOfRanks::answer() {
     if (frame != nullptr) {
       unlink(*frame);
       frame->state.store(State::away, std::memory_order_relaxed);
-      frame->taken_by = to;
       away_.emplace(frame->number, frame);
     }
   }

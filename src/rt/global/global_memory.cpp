@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "engine/work.hpp"
+#include "taskgrain/rt/detail/failures.hpp"
 #include "taskgrain/rt/fork_join.hpp"
 
 namespace taskgrain::rt::detail {
@@ -20,7 +21,7 @@ namespace {
 
 /// So long a rank waits for others at a fence before they all exchange.
 constexpr auto before_exchange = std::chrono::milliseconds(200);
-std::atomic<int> memories{0};  // that this process has made, as all ranks do in one order
+std::atomic<int> memories{0};  // that this process has made
 
 /// The same on all ranks.
 class NoMemory : public std::bad_alloc {
@@ -40,27 +41,29 @@ std::string elements(const GlobalStorage& storage, std::size_t first, std::size_
 
 std::shared_ptr<GlobalMemoryCore> GlobalMemoryCore::make(Communicator* comm, GlobalMemoryOptions options) {
   std::vector<int> first(1, 0);
+  int number = ++memories;
   if (comm != nullptr) {
     int of_host = comm->rank();
     if (const SharedMemory* const shared = comm->messages().shared_memory(); options.in_place && shared != nullptr)
       for (of_host = 0; !shared->shared_with(of_host);) ++of_host;
-    const auto all = comm->all_gather(std::array<int, 3>{of_host, options.check, options.in_place});
+    const auto all = comm->all_gather(std::array<int, 4>{of_host, options.check, options.in_place, number});
+    number = all.front()[3];  // a rank may have made others without these
     first.clear();
-    for (const auto& [host, check, in_place] : all) {
+    for (const auto& [host, check, in_place, own] : all) {
       first.push_back(host);
       if (check != all.front()[1] || in_place != all.front()[2])
         throw UsageError("GlobalMemoryOptions: all ranks set the same check, and the same in_place");
     }
   }
-  auto made = std::make_shared<GlobalMemoryOfRanks>(comm, options, first);
+  auto made = std::make_shared<GlobalMemoryOfRanks>(comm, options, first, number);
   if (comm != nullptr) made->make_messages(made);
   return made;
 }
 
 GlobalMemoryOfRanks::GlobalMemoryOfRanks(Communicator* comm, const GlobalMemoryOptions& options,
-                                         const std::vector<int>& first)
+                                         const std::vector<int>& first, int number)
     : comm_(comm), options_(options), hosts_(first, comm == nullptr ? 0 : comm->rank()),
-      fence_call_("fence of global memory " + std::to_string(++memories)), copies_(options.cache_bytes) {
+      fence_call_("fence of global memory " + std::to_string(number)), copies_(options.cache_bytes) {
   if (ranks() == 1 || hosts_.number() > 1) return;
   SharedMemory& shared = *comm->messages().shared_memory();
   std::size_t offset = 0;
@@ -250,7 +253,9 @@ void GlobalMemoryOfRanks::close() noexcept {
   if (std::uncaught_exceptions() > 0) return;  // then the others fail, as this communicator ends
   try {
     fence();
-  } catch (const std::exception&) {  // all ranks have failed, and each wait says so
+  } catch (const RankFailed&) {            // each wait of each rank says so
+  } catch (const std::exception& error) {  // a race since the last fence, or what is checked out
+    Failures::print(message_of(error));
   }
 }
 
@@ -329,7 +334,10 @@ std::byte* GlobalMemoryOfRanks::check_out(const GlobalStorage& storage, std::siz
   }
   copy = &(mode == Mode::read ? listed_copy(storage, first, count) : own_copy(storage, first, count));
   try {
-    if (mode == Mode::read_write) fetch(*copy);
+    if (mode == Mode::read_write) {
+      under_way_.fetch_add(1);
+      fetch(*copy);
+    }
     if (mode != Mode::write) wait_until([&] { return copy->missing.load(std::memory_order_acquire) == 0; });
   } catch (...) {
     const std::lock_guard lock(mutex_);
@@ -389,6 +397,7 @@ GlobalCopy& GlobalMemoryOfRanks::listed_copy(const GlobalStorage& storage, std::
     copy = &copies_.add(storage, first, count);
     copy->missing = 1;  // until `fetch` has counted them
     copies_.list(*copy);
+    under_way_.fetch_add(1);  // now, so that who finds no room waits for it
   }
   fetch(*copy);
   return *copy;
@@ -400,6 +409,7 @@ GlobalCopy& GlobalMemoryOfRanks::own_copy(const GlobalStorage& storage, std::siz
   return copies_.add(storage, first, count);
 }
 
+/// \pre it is counted as under way
 void GlobalMemoryOfRanks::fetch(GlobalCopy& copy) {
   const GlobalStorage& storage = *copy.storage;
   int hosts = 0;
@@ -408,7 +418,6 @@ void GlobalMemoryOfRanks::fetch(GlobalCopy& copy) {
     const std::lock_guard lock(mutex_);
     ++copy.uses;
   }
-  under_way_.fetch_add(1);
   copy.missing.store(hosts + 1);
   each_other_host(copy, [&](int, int to) {
     get_->send(to, {storage.number, copy.first, copy.count}, rank(), reinterpret_cast<Token>(&copy));

@@ -30,7 +30,9 @@ class GlobalMemoryOfRanks final : public GlobalMemoryCore {
  public:
   /// \param comm   null: alone
   /// \param first  for each rank, the first one of its host
-  GlobalMemoryOfRanks(Communicator* comm, const GlobalMemoryOptions& options, const std::vector<int>& first);
+  /// \param number  among the memories of all ranks, for the name of its fences
+  GlobalMemoryOfRanks(Communicator* comm, const GlobalMemoryOptions& options, const std::vector<int>& first,
+                      int number);
   /// \param self  this, which the functions of messages keep: they exist as long as the communicator
   void make_messages(const std::shared_ptr<GlobalMemoryOfRanks>& self);
 

@@ -40,7 +40,6 @@ struct GlobalFrame {
   std::uint64_t number = 0;  // among those of this rank
   GlobalFrame *older = nullptr, *newer = nullptr;
   std::atomic<State> state{State::queued};
-  int taken_by = -1;            // a rank
   std::string error{};          ///< what it threw elsewhere
   std::exception_ptr thrown{};  ///< what it threw here
 };

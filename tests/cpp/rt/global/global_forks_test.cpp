@@ -187,7 +187,7 @@ TEST_P(GlobalForksOn, AreJoinedOnce) {
 TEST(GlobalForks, GiveBackWhatTheyDoNotBegin) {
   on_ranks(3, [](int) {
     Communicator comm;
-    Runtime runtime(with(comm));
+    Runtime runtime(with(comm, 2));
     GlobalMemory memory(runtime);
     GlobalForks forks(memory);
     const GlobalFunction<int(int)> tree = forks.function(
@@ -200,7 +200,8 @@ TEST(GlobalForks, GiveBackWhatTheyDoNotBegin) {
             static_cast<void>(dropped.join());
           } catch (const std::runtime_error&) {
           }
-          const int right = tree(n - 2);
+          Fork other([&] { return tree(n - 2); });  // so that both workers fork
+          const int right = other.join();
           return left.join() + right;
         },
         "tree");
