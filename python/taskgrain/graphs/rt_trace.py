@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import bisect
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,7 +16,8 @@ FORMAT = "trace of taskgrain::rt"
 class _Task:
     name: str
     after: dict[int, None]
-    begin: float = 0.0
+    waits: int = 0
+    """How many there were until it was given."""
     end: float = 0.0
     seconds: float = 0.0
 
@@ -28,12 +28,13 @@ class _Tasks:
 
     all: dict[int, _Task] = field(default_factory=dict)
 
-    def join(self, name: str, before: Iterable[int], after: Iterable[int]) -> None:
-        """Lets tasks come after others, through one that takes no time."""
+    def join(self, name: str, before: Iterable[int], after: Iterable[int]) -> int:
+        """Lets tasks come after others, through one that takes no time. Returns its number."""
         number = -1 - len(self.all)
         self.all[number] = _Task(name, dict.fromkeys(before))
         for one in after:
             self.all[one].after[number] = None
+        return number
 
     def ends(self, among: Iterable[int]) -> tuple[list[int], list[int]]:
         """Returns those that come after none of the others, and those that none of the others comes after."""
@@ -45,7 +46,7 @@ class _Tasks:
 
 def read_trace(trace: Mapping[str, Any]) -> TaskGraph:
     """The tasks of compiled graphs and sequences, with times in microseconds. Launches of a graph come after
-    each other, and what begins after a wait comes after what has ended before. Raises `InputError`."""
+    each other, and what is given after a wait comes after what has ended before. Raises `InputError`."""
     try:
         return _read(trace["traceEvents"])
     except (KeyError, TypeError, AttributeError, ValueError) as error:
@@ -60,14 +61,14 @@ def _read(events: list[dict[str, Any]]) -> TaskGraph:
         args = one.get("args", {})
         if one["ph"] != "X" or "task" not in args:
             continue  # a task of which nobody knows what it comes after, or the run of a whole graph
-        number, begin = int(args["task"]), amount(one["ts"], "ts")
-        took = amount(one["dur"], "dur")
+        number, took = int(args["task"]), amount(one["dur"], "dur")
         if number < 0:
             raise InputError("task", number, "a number from 0 on")
         task = tasks.all.get(number)
         if task is None:
-            task = tasks.all[number] = _Task(str(one["name"]), dict.fromkeys(map(int, args["after"])), begin)
-        task.begin, task.end = min(task.begin, begin), max(task.end, begin + took)
+            before = dict.fromkeys(map(int, args["after"]))
+            task = tasks.all[number] = _Task(str(one["name"]), before, int(args["waits"]))
+        task.end = max(task.end, amount(one["ts"], "ts") + took)
         task.seconds += took / 1e6
         if "graph" in args:
             of_graph = launches.setdefault(int(args["graph"]), {})
@@ -76,15 +77,16 @@ def _read(events: list[dict[str, Any]]) -> TaskGraph:
         raise InputError("traceEvents", len(events), "some of tasks of compiled graphs, or of sequences")
     if missing := {one for task in tasks.all.values() for one in task.after} - tasks.all.keys():
         raise InputError("after", missing.pop(), "a task that the trace has")
-    given = {
-        (int(one["args"]["graph"]), int(one["args"]["number"])): int(one["args"]["task"])
-        for one in events
-        if one["ph"] == "i" and one["name"] == "launch"
-    }
+    marks = [one for one in events if one["ph"] == "i"]
+    given: dict[int, dict[int, int]] = {}
+    for one in marks:
+        if one["name"] == "launch":
+            args = one["args"]
+            given.setdefault(int(args["graph"]), {})[int(args["number"])] = int(args["task"])
     recorded = [*tasks.all]
     for graph, of_graph in launches.items():
-        _join_launches(tasks, of_graph, {k: task for (of, k), task in given.items() if of == graph})
-    _join_waits(tasks, recorded, [amount(one["ts"], "ts") for one in events if one["name"] == "wait"])
+        _join_launches(tasks, of_graph, given.get(graph, {}))
+    _join_waits(tasks, recorded, [amount(one["ts"], "ts") for one in marks if one["name"] == "wait"])
     places = {number: place for place, number in enumerate(tasks.all)}
     found = tasks.all.values()
     return TaskGraph(
@@ -110,6 +112,8 @@ def _join_launches(
             tasks.join("launch", before, first)
         if place in given:
             task = tasks.all[given[place]]
+            for one in launches[launch]:
+                tasks.all[one].waits = task.waits
             for one in first:
                 tasks.all[one].after |= task.after
             task.after |= dict.fromkeys(last)
@@ -117,19 +121,16 @@ def _join_launches(
 
 
 def _join_waits(tasks: _Tasks, recorded: Iterable[int], waits: list[float]) -> None:
-    """Lets what begins after a wait come after what has ended before it."""
+    """Lets what is given after a wait come after what has ended until then."""
     waits = sorted(waits)
     parts: dict[int, list[int]] = {}
     for number in recorded:
-        parts.setdefault(bisect.bisect_right(waits, tasks.all[number].begin), []).append(number)
-    running: list[int] = []  # in the wait before: others than it waited for
-    before: list[int] = []
+        parts.setdefault(tasks.all[number].waits, []).append(number)
+    running: list[int] = []  # given before, and no wait has seen their end
     for part in sorted(parts):
-        first, last = tasks.ends(parts[part])
-        if before:
-            tasks.join("wait", before, first)
-            before = [min(tasks.all)]
-        wait = waits[part] if part < len(waits) else 0.0
-        ended = [one for one in (*running, *last) if tasks.all[one].end <= wait]
-        running = [one for one in (*running, *last) if tasks.all[one].end > wait]
-        before = ended or before
+        if part > 0:
+            over = [one for one in running if tasks.all[one].end <= waits[part - 1]]
+            running = [one for one in running if tasks.all[one].end > waits[part - 1]]
+            first, _ = tasks.ends(parts[part])
+            running.append(tasks.join("wait", tasks.ends(over)[1], first))
+        running += parts[part]

@@ -7,6 +7,7 @@
 #include "taskgrain/rt/detail/engine.hpp"
 #include "taskgrain/rt/detail/entry.hpp"
 #include "taskgrain/rt/detail/surely.hpp"
+#include "taskgrain/rt/detail/trace.hpp"
 #include "taskgrain/rt/detail/worker.hpp"
 
 namespace taskgrain::rt::detail {
@@ -77,6 +78,7 @@ void FutureState::wait() {
     throw UsageError("a task cannot wait for a future that is not ready: let another task follow it (then, when_all)");
   awaited_.store(true, std::memory_order_seq_cst);
   while (!ended()) engine_.waiting().work_until([this] { return ended(); });
+  if (engine_.trace() != nullptr) engine_.trace()->waited();
 }
 
 }  // namespace taskgrain::rt::detail

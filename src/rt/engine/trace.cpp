@@ -7,6 +7,7 @@
 #include <locale>
 #include <string_view>
 #include <system_error>
+#include <unordered_set>
 
 namespace taskgrain::rt::detail {
 
@@ -63,7 +64,7 @@ std::uint64_t Trace::add() {
 
 std::uint64_t Trace::add(std::size_t nodes, const std::vector<Edge>& edges) {
   const std::uint64_t first = add();
-  Graph graph{std::vector<std::vector<Edge>>(nodes), {}};
+  Graph graph{std::vector<std::vector<Edge>>(nodes), {}, {}};
   for (const Edge& edge : edges) graph.before[edge.to].push_back(edge);
   const std::lock_guard lock(mutex_);
   graphs_.emplace(first, std::move(graph));
@@ -72,7 +73,12 @@ std::uint64_t Trace::add(std::size_t nodes, const std::vector<Edge>& edges) {
 
 void Trace::order(std::uint64_t task, std::vector<std::uint64_t> before) {
   const std::lock_guard lock(mutex_);
-  before_[task] = std::move(before);
+  given_[task] = {std::move(before), waits_.size()};
+}
+
+void Trace::given(std::uint64_t first_of_graph, std::int64_t begin) {
+  const std::lock_guard lock(mutex_);
+  graphs_.at(first_of_graph).waits[begin] = waits_.size();
 }
 
 void Trace::launched(std::uint64_t task, std::uint64_t first_of_graph) {
@@ -87,7 +93,7 @@ void Trace::waited() {
 
 /// What a task comes after, within its launch.
 std::vector<std::uint64_t> Trace::before(const TracedTask& task) const {
-  if (const auto found = before_.find(task.number); found != before_.end()) return found->second;
+  if (const auto found = given_.find(task.number); found != given_.end()) return found->second.before;
   const std::uint64_t first = task.number >> bits << bits;
   const auto graph = graphs_.find(first);
   if (graph == graphs_.end()) return {};
@@ -99,18 +105,35 @@ std::vector<std::uint64_t> Trace::before(const TracedTask& task) const {
   return found;
 }
 
+/// How many waits there were until a task was given.
+std::size_t Trace::waits_before(const TracedTask& task) const {
+  if (const auto found = given_.find(task.number); found != given_.end()) return found->second.waits;
+  const auto graph = graphs_.find(task.number >> bits << bits);
+  if (graph == graphs_.end()) return 0;
+  const auto launch = graph->second.waits.find(task.launch);
+  return launch == graph->second.waits.end() ? 0 : launch->second;
+}
+
 /// \param places  of the tasks, by their numbers; those that are not in the trace have none
 void Trace::write_order(std::ostream& out, const TracedTask& task,
                         const std::unordered_map<std::uint64_t, std::size_t>& places) const {
   out << ",\"args\":{\"task\":" << places.at(task.number);
   if (task.launch >= 0) out << ",\"graph\":" << (task.number >> bits) << ",\"launch\":" << task.launch;
-  out << ",\"after\":[";
+  out << ",\"waits\":" << waits_before(task) << ",\"after\":[";
   const char* separator = "";
-  for (const std::uint64_t one : before(task))
+  std::vector<std::uint64_t> open = before(task);
+  std::unordered_set<std::uint64_t> seen(open.begin(), open.end());
+  while (!open.empty()) {
+    const std::uint64_t one = open.back();
+    open.pop_back();
     if (const auto place = places.find(one); place != places.end()) {
       out << separator << place->second;
       separator = ",";
+      continue;
     }
+    for (const std::uint64_t other : before({one, task.launch}))  // it has no time, and still an order
+      if (seen.insert(other).second) open.push_back(other);
+  }
   out << "]}";
 }
 

@@ -53,6 +53,7 @@ CompiledGraph::Launch GraphActors::launch(CompiledGraph::LaunchOptions options) 
       throw UsageError("iterations is " + std::to_string(options.iterations) + ", allowed are 0 to " +
                        std::to_string(most_ - planned_));
     queue_.push_back({options.iterations, std::move(options.after), std::move(preconditions), launch});
+    if (engine_.trace() != nullptr) engine_.trace()->given(first_traced_, planned_);
     planned_ += options.iterations;
     if (std::exchange(busy_, true)) return launch;
     number = number_;

@@ -53,7 +53,7 @@ struct Compiler {
   DevicePlan devices() const;
   /// Moves what executors need out of the graph.
   /// \param traced  with its edges
-  Outline outline(bool traced = false) &&;
+  Outline outline(bool traced) &&;
 
   TaskGraph graph;
   const int workers;

@@ -286,6 +286,7 @@ void SequenceCore::wait() {
   if (ranks_) ranks_->compare();
   window_.wait_for_flow();
   window_.wait_for_tasks();
+  window_.note_wait();
   reductions_.forget_dropped();
 }
 
@@ -298,6 +299,7 @@ void SequenceCore::wait(const Access& data) {
   traces_.end_automatic(true);
   submission_.share(data);
   window_.wait_for(data.index);
+  window_.note_wait();
 }
 
 }  // namespace taskgrain::rt::detail

@@ -83,6 +83,9 @@ class Window final : AsyncOwner {
 
   /// The runtime's, if there is one.
   Trace* trace() const noexcept { return engine_.trace(); }
+  void note_wait() const {
+    if (trace() != nullptr) trace()->waited();
+  }
   TracedTask traced(const WindowTask& node) const noexcept { return {first_traced_ + node.number}; }
   void add_launch() noexcept { launched_.fetch_add(1, std::memory_order_relaxed); }
   /// The graph or the operation of a task that was added is over.

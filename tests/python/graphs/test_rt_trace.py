@@ -17,7 +17,7 @@ from taskgrain.words.errors import InputError
 
 
 def span(number: int, begin: float, dur: float, after: Sequence[int] = (), **args: int) -> dict[str, Any]:
-    args = {"task": number, "after": [*after], **args}  # type: ignore[dict-item]
+    args = {"task": number, "waits": 0, "after": [*after], **args}  # type: ignore[dict-item]
     return {"ph": "X", "tid": 0, "name": f"step {number}", "ts": begin, "dur": dur, "args": args}
 
 
@@ -56,19 +56,23 @@ def test_a_task_that_ran_in_parts_takes_as_long_as_these(tmp_path: Path) -> None
     assert found.durations == [5e-6] and found.bound().critical_path == 5e-6
 
 
-def test_what_begins_after_a_wait_comes_after_what_has_ended_before(tmp_path: Path) -> None:
+def test_what_is_given_after_a_wait_comes_after_what_has_ended_before(tmp_path: Path) -> None:
     tasks = [
         span(0, 0, 2),
         span(1, 0, 9),
         span(2, 2, 1, [0]),
-        span(3, 5, 1),
-        span(4, 6, 1, [3]),
-        span(5, 20, 1),
+        span(3, 5, 1, waits=2),
+        span(4, 6, 1, [3], waits=2),
+        span(5, 20, 1, waits=3),
+        span(6, 30, 1),
+        span(7, 31, 1, [6], waits=3),
     ]
     found = graph(tmp_path, *tasks, mark("wait", 4), mark("wait", 4.5), mark("wait", 12))
     assert before(found, "step 3") == ["step 2"], "1 still runs, and 2 comes after 0"
     assert before(found, "step 4") == ["step 3"]
     assert before(found, "step 5") == ["step 1", "step 4"]
+    assert before(found, "step 6") == [], "it was given before, and began late"
+    assert before(found, "step 7") == ["step 1", "step 4", "step 6"]
     assert found.bound().critical_path == pytest.approx(10e-6)
 
 

@@ -53,22 +53,32 @@ class Trace {
   std::uint64_t add();
   /// \returns the first of the numbers of a graph: node n of iteration i has i · nodes + n more
   std::uint64_t add(std::size_t nodes, const std::vector<Edge>& edges);
+  /// A task of a sequence is given.
   void order(std::uint64_t task, std::vector<std::uint64_t> before);
+  /// A launch of a graph is given, which begins with this iteration.
+  void given(std::uint64_t first_of_graph, std::int64_t begin);
   /// A task is the next launch of a graph, and ends with that.
   void launched(std::uint64_t task, std::uint64_t first_of_graph);
-  /// What begins from now on comes after what has ended.
+  /// A thread has waited: what is given from now on comes after what has ended.
   void waited();
 
   /// \throws std::system_error  if the file cannot be written
   void write(const std::string& file) const;
 
  private:
+  /// A task of a sequence, as it was given.
+  struct Given {
+    std::vector<std::uint64_t> before;
+    std::size_t waits;  // there were until then
+  };
   struct Graph {
-    std::vector<std::vector<Edge>> before;  // each node
-    std::vector<std::uint64_t> launches;    // tasks that are one
+    std::vector<std::vector<Edge>> before;                // each node
+    std::vector<std::uint64_t> launches;                  // tasks that are one
+    std::unordered_map<std::int64_t, std::size_t> waits;  // until a launch was given, by its begin
   };
 
   std::vector<std::uint64_t> before(const TracedTask& task) const;
+  std::size_t waits_before(const TracedTask& task) const;
   void write_order(std::ostream& out, const TracedTask& task,
                    const std::unordered_map<std::uint64_t, std::size_t>& places) const;
 
@@ -77,8 +87,8 @@ class Trace {
 
   mutable std::mutex mutex_;  // protects the members below
   std::uint64_t last_ = 0;
-  std::map<std::uint64_t, Graph> graphs_;                                 // by the first number
-  std::unordered_map<std::uint64_t, std::vector<std::uint64_t>> before_;  // of tasks of sequences
+  std::map<std::uint64_t, Graph> graphs_;           // by the first number
+  std::unordered_map<std::uint64_t, Given> given_;  // tasks of sequences
   std::vector<TraceLane::Clock::time_point> waits_;
 };
 

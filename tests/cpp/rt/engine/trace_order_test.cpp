@@ -210,5 +210,35 @@ TEST(TraceOrder, HasTheLaunchesOfALoopAndTheWaits) {
   EXPECT_GE(waits, 1);
 }
 
+TEST(TraceOrder, CountsTheWaitsBeforeATaskWasGiven) {
+  Traced trace;
+  {
+    Runtime runtime({.workers = 2, .trace = trace.path()});
+    Sequence sequence(runtime);
+    double cell = 0;
+    const Data data = sequence.data(cell);
+    TaskGraph graph("graph");
+    graph.task(0, [] {}, "node");
+    CompiledGraph compiled(runtime, std::move(graph), Policy::in_order);
+    for (int wait = 0; wait < 3; ++wait) {
+      sequence.task({write(data)}, [] {}, {.name = std::to_string(wait)});
+      compiled.launch();
+      wait == 1 ? sequence.wait(data) : runtime.wait();
+    }
+  }
+  std::map<std::string, std::vector<int>> waits;
+  int all = 0;
+  trace.read();
+  for (const json& event : trace.file) {
+    if (event["ph"] == "X" && event.contains("args")) waits[event["name"]].push_back(event["args"]["waits"]);
+    all += event["name"] == "wait" && event["ph"] == "i";
+  }
+  EXPECT_EQ(waits["sequence 0"], std::vector{0});
+  EXPECT_EQ(waits["sequence 1"], std::vector{1});
+  EXPECT_EQ(waits["sequence 2"], std::vector{2});
+  EXPECT_EQ(waits["graph node"], (std::vector{0, 1, 2}));
+  EXPECT_GE(all, 3);
+}
+
 }  // namespace
 }  // namespace taskgrain::rt

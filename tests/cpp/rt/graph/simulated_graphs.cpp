@@ -49,7 +49,7 @@ class SimulatedGraph {
     detail::Compiler compiler(share_.graph(comm), workers, statistics);
     programs_ = detail::compile_in_order(compiler, statistics);
     edges_ = std::make_unique<RankEdges>(detail::ranks_of(compiler), compiler, programs_);
-    outline_.emplace(std::move(compiler).outline());
+    outline_.emplace(std::move(compiler).outline(false));
     workers_.resize(static_cast<std::size_t>(workers));
     channels_.resize(programs_.channels.size());
     edges_->on_resume([this](int worker) { workers_[static_cast<std::size_t>(worker)].parked = false; });
