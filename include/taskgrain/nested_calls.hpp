@@ -16,7 +16,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
+#include <new>
 #include <span>
 #include <string>
 #include <vector>
@@ -61,8 +61,9 @@ class NestedCalls {
       }
     const std::size_t calls = parents_.size(), lines = Outputs::stride_of(*graph_, 0) / sizeof(Line);
     if (lines > SIZE_MAX / sizeof(Line) / calls) throw std::bad_alloc();
-    memory_.resize(calls * lines);
-    std::memset(memory_.data(), 0xff, memory_.size() * sizeof(Line));  // no task's output: what runs early is caught
+    Line none;
+    none.bytes.fill(std::byte{0xff});  // no task's output: what runs early is caught
+    memory_.assign(calls * lines, none);
     for (std::size_t number = 0; number < calls; ++number) outputs_.push_back(memory_[number * lines].bytes.data());
   }
 

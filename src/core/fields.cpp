@@ -95,8 +95,9 @@ constexpr Field table[] = {
     of<&GraphSpec::width>({.name = "width", .unit = "points", .low = 1, .help = "Points of a step."}),
     of<&GraphSpec::radix>(
         {.name = "radix",
-         .help = "Dependences per task, its own point among them, for nearest, spread and the random patterns; calls "
-                 "that a call forks, 2 or more, for fork_tree and random_fork_tree."}),
+         .help =
+             "Dependences per task, its own point among them, for nearest, spread and the random patterns; children "
+             "of a call, 2 or more, for fork_tree, and on average for random_fork_tree."}),
     of<&GraphSpec::period>({.name = "period",
                             .help = "Number of dependence sets (steps until the dependences repeat), for spread and "
                                     "random, random_nearest, random_spread; 0: the pattern's default."}),

@@ -1,9 +1,11 @@
 #pragma once
 
-/// The tree of calls of `fork_tree` and `random_fork_tree`: levels from the root to the leaves, of which each joins up
-/// to `radix` of the one below.
+/// The tree of calls of `fork_tree` and `random_fork_tree`: levels from the root to the leaves. A call has up to `radix`
+/// children, or so many on average.
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -18,12 +20,14 @@ class ForkTree {
   static constexpr std::int64_t most_random_leaves = std::int64_t{1} << 24;
 
   ForkTree(const GraphSpec& spec, std::int64_t index, bool random) : radix_(spec.radix) {
-    for (std::int64_t calls = spec.width; points_.push_back(calls), calls > 1;) calls = (calls - 1) / radix_ + 1;
+    points_.push_back(spec.width);
+    while (points_.back() > 1) points_.push_back((points_.back() - 1) / radix_ + 1);
     std::ranges::reverse(points_);
     if (!random) return;
     for (std::int64_t level = 0; level < depth(); ++level) {
       const std::int64_t calls = points(level), below = points(level + 1);
       std::vector<std::int64_t>& begins = begins_.emplace_back();
+      begins.reserve(static_cast<std::size_t>(calls) + 1);
       for (std::int64_t i = 0; i < calls; ++i) {
         const double u = uniform(spec.seed, std::array<std::int64_t, 5>{index, radix_, level, i, i});
         const auto later = std::min(static_cast<std::int64_t>(u * static_cast<double>(radix_)), radix_ - 1);
@@ -52,8 +56,9 @@ class ForkTree {
   }
 
   std::int64_t radix_;
-  std::vector<std::int64_t> points_;               // of each level
-  std::vector<std::vector<std::int64_t>> begins_;  // [level, point] the first child, and at last the end; of random ones
+  std::vector<std::int64_t> points_;  // of each level
+  std::vector<std::vector<std::int64_t>>
+      begins_;  // [level, point] the first child, and at last the end; of random ones
 };
 
 }  // namespace taskgrain

@@ -49,7 +49,7 @@ class Libfork final : public System {
   void execute_task(Execution& run, std::int64_t step, StepTasks::Task task) const {
     const Outputs& outputs = outputs_[task.graph];
     thread_local std::vector<const std::byte*> space;
-    run.execute_point(*contexts_[worker], task.graph, step, task.point, outputs.at(step, task.point),
+    run.execute_point(*contexts_[this_worker()], task.graph, step, task.point, outputs.at(step, task.point),
                       outputs.inputs(step, task.point, space));
   }
 

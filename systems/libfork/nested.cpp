@@ -45,6 +45,7 @@ class LibforkNested final : public System {
 
   void prepare(Execution& run) override {
     contexts_ = run.contexts(cores());
+    graphs_.clear();
     graphs_ = NestedCalls::of(run);
   }
 

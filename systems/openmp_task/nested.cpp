@@ -22,6 +22,7 @@ class OpenmpNested final : public System {
 
   void prepare(Execution& run) override {
     contexts_ = run.contexts(cores());
+    graphs_.clear();
     graphs_ = NestedCalls::of(run);
   }
 
@@ -42,8 +43,10 @@ class OpenmpNested final : public System {
 #pragma omp task default(shared) firstprivate(one, k)
       call(calls, NestedCalls::child(one, k));
     }
-    if (children.size() > 0) call(calls, NestedCalls::child(one, children.last));
+    if (children.size() > 0) {
+      call(calls, NestedCalls::child(one, children.last));
 #pragma omp taskwait
+    }
     calls.end(context(), one);
   }
   ThreadContext& context() const { return *contexts_[static_cast<std::size_t>(omp_get_thread_num())]; }

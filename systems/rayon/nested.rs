@@ -43,8 +43,10 @@ impl Calls {
             levels.push(levels[level] + calls.len());
         }
         let stride = graph.output_bytes().saturating_add(63) / 64 * 64;
-        let mut memory = zeroed(parents.len(), stride)?;
-        let outputs = memory.as_mut_ptr();
+        let mut memory = zeroed(parents.len() + 1, stride)?;
+        memory.fill(0xff); // no task's output: what runs early is caught
+        let first = memory.as_ptr().align_offset(64);
+        let outputs = memory[first..].as_mut_ptr();
         Ok(Calls { graph, depth, levels, children, parents, stride, outputs, _memory: memory })
     }
 

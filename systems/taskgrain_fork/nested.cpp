@@ -22,6 +22,7 @@ class TaskgrainNested final : public System {
 
   void prepare(Execution& run) override {
     contexts_ = run.contexts(cores());
+    graphs_.clear();
     graphs_ = NestedCalls::of(run);
   }
 

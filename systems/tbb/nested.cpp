@@ -22,6 +22,7 @@ class TbbNested final : public System {
 
   void prepare(Execution& run) override {
     contexts_ = run.contexts(static_cast<int>(threads_.processors.size()));
+    graphs_.clear();
     graphs_ = NestedCalls::of(run);
   }
 

@@ -32,8 +32,11 @@ def sentences(question: Question, answers: Sequence[Answer]) -> Iterator[str]:
     if question.program:
         yield from program_words.allowed(question.program, question.cores)
     elif (most := question.most) < LEVELS[-1]:
-        cores = question.workload.cores_of_all(question.cores)
-        yield f"{allowed(most, cores)}: `taskgrain graph --summary` shows why."
+        cores = quantity.counted(question.workload.cores_of_all(question.cores), "core")
+        yield (
+            f"On {cores} this graph allows an efficiency of at most {quantity.percent(most)}, whatever the "
+            "system and the size of its tasks: `taskgrain graph --summary` shows why."
+        )
     if chosen := choice(answers):
         yield _choice(chosen)
     bounds = [one for one in answers if one.curve and one.curve.cell.bound]
@@ -64,14 +67,6 @@ def sentences(question: Question, answers: Sequence[Answer]) -> Iterator[str]:
         yield of_program if question.program else of_tasks
 
 
-def allowed(most: float, cores: int) -> str:
-    """The most that the efficiency can be, in words."""
-    return (
-        f"On {quantity.counted(cores, 'core')} this graph allows an efficiency of at most "
-        f"{quantity.percent(most)}, whatever the system and the size of its tasks"
-    )
-
-
 def _levels(question: Question, answers: Sequence[Answer]) -> Iterator[str]:
     """Tells which systems reach which efficiency, which do not, and of which it is not known."""
     tasks, least = f"Tasks of {_time(question.work)}", quantity.percent(LEVELS[0])
@@ -84,7 +79,7 @@ def _levels(question: Question, answers: Sequence[Answer]) -> Iterator[str]:
     above: float | None = None
     for at in sorted(LEVELS, reverse=True):
         reach = [one for one in answers if _highest(one) == at]
-        short = [one.name for one in reach if above is None or _verdict(one, above) == "no"]
+        short = [one.name for one in reach if above is None or _verdict(one, above) in ("no", "never")]
         unsure = [one.name for one in reach if one.name not in short]
         but = f", but not {quantity.percent(above)}," if above else ""
         if short:

@@ -53,7 +53,8 @@ def record(
     linked = _linked(program)
     with tempfile.TemporaryDirectory(prefix="taskgrain-record-") as folder:
         environment = _environment(program, linked, folder)
-        watch, used, start = BusyWatch(os.sched_getaffinity(0)), _used(), time.monotonic()
+        cores = os.sched_getaffinity(0)
+        watch, used, start = BusyWatch(cores), _used(), time.monotonic()
         code = _run(command, environment)
         busy, lasted = watch.end((), _used() - used).share, time.monotonic() - start
         ends = sorted(Path(folder).glob("*.end"), key=lambda one: _events(one).stat().st_size)
@@ -72,7 +73,7 @@ def record(
                     f"{len(begun)} processes have used OpenMP; the graph is that of the one with most events"
                 )
             waited = _write(ends[-1], output, shlex.join(command))
-            if busy > BUSY_SHARE and waited > BUSY_SHARE * lasted:
+            if busy > BUSY_SHARE and waited > BUSY_SHARE * lasted * len(cores):
                 note(
                     f"others used {quantity.percent(busy)} of the cores' time, and its threads waited "
                     f"{quantity.seconds(waited, 2)} for cores, which durations contain: record it again on a "

@@ -141,9 +141,9 @@ _LIBRARIES = {
         "toSeq toSet toString trim withInitial zip "
     ),
     "Rust's library": (
-        "and as_mut_ptr binary_search_by_key clear clone collect contains drain extend filter into_iter "
-        "is_none iter len lock map_err map_or max ok_or ok_or_else or or_else push saturating_add set start "
-        "step_by take try_reserve_exact unwrap unwrap_or with "
+        "align_offset and as_mut_ptr as_ptr binary_search_by_key clear clone collect contains drain "
+        "extend filter into_iter is_none iter len lock map_err map_or max ok_or ok_or_else or or_else "
+        "push saturating_add set start step_by take try_reserve_exact unwrap unwrap_or with "
     ),
     "Go's library, without what its runtime is": "Sizeof Slice ",
     "taskgrain's, for drivers in Go": (
