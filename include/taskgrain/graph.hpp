@@ -187,7 +187,8 @@ class Graph {
   bool whole() const noexcept;
 
   /// How deep the calls nest of which each period is one: with depth d, the points of step t < d fork those that depend
-  /// on them, and join them as the same points of step 2d - t, the next period's root that of step 0. -1: no such graph.
+  /// on them, and join them as the same points of step 2d - t, where that of step 2d is the next period's root. -1: the
+  /// periods are no such calls.
   std::int64_t fork_depth() const noexcept;
 
   /// Number of tasks; O(1) where all points exist at all steps, else O(steps).

@@ -39,8 +39,8 @@ class NestedCalls {
     return all;
   }
 
-  /// A point of a step that forks, and of the one that joins what it has forked. Its number counts the calls of a period,
-  /// level by level.
+  /// A point of a step that forks, and of the one that joins what it has forked. Its number counts the calls of a
+  /// period, level by level.
   struct Call {
     std::int64_t root, level, number;  ///< the root's step
   };

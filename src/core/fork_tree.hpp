@@ -1,7 +1,7 @@
 #pragma once
 
-/// The tree of calls of `fork_tree` and `random_fork_tree`: levels from the root to the leaves. A call has up to `radix`
-/// children, or so many on average.
+/// The tree of calls of `fork_tree` and `random_fork_tree`: levels from the root to the leaves. A call has up to
+/// `radix` children, or so many on average.
 
 #include <algorithm>
 #include <array>

@@ -209,7 +209,7 @@ I two_sets(const Graph&) { return 2; }
 Interval fork_join_points(const Graph& g, I t) { return t % 2 == 0 ? Interval{0, 0} : all(g); }
 I one_fork(const Graph&) { return 1; }
 
-// fork_tree: the steps fork from the root to the leaves of a tree, and join up to the root, which is the root of the next
+// fork_tree: the steps fork from the root to the leaves of a tree, and join up to the root, which is that of the next
 // tree. A tree of one point forks nothing.
 I tree_depth(const Graph& g) { return g.tree().depth() > 0 ? g.tree().depth() : -1; }
 I fork_tree_sets(const Graph& g) { return std::max<I>(1, 2 * g.tree().depth()); }

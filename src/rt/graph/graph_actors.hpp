@@ -56,8 +56,8 @@ class GraphActors : public Handler, public AsyncOwner, public std::enable_shared
     engine_.cancel(*this);
   }
 
-  /// What comes from other ranks wakes workers from now on. After Engine::add, whose number the wake-ups have; before it
-  /// no launch runs, so no worker waits.
+  /// What comes from other ranks wakes workers from now on. After Engine::add, whose number the wake-ups have; before
+  /// it no launch runs, so no worker waits.
   void listen() {
     if (rank_edges_ != nullptr) rank_edges_->on_resume([this](int worker) { wake_actor(worker); });
   }

@@ -47,6 +47,13 @@ def test_systems_are_said_by_the_highest_efficiency_that_is_sure() -> None:
     assert fifth.endswith(" of work would be needed.")
 
 
+def test_a_level_that_the_graph_does_not_allow_is_not_reached() -> None:
+    good = found("good", 3e-6)
+    never = replace(good.levels[2], verdict="never")
+    sentences = said(replace(good, levels=(*good.levels[:2], never)))
+    assert "Tasks of 20 µs reach 80 %, but not 90 %, with good." in sentences
+
+
 def test_what_is_not_known_is_said_to_be() -> None:
     wide, nothing = found("wide", 18e-6, scatter=0.3), answer(QUESTION, "gone", None)
     unknown, none = said(wide, nothing)

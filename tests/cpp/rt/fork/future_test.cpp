@@ -154,6 +154,12 @@ TEST(SharedFuture, OutlivesItsRuntime) {
   EXPECT_EQ(kept->get(), 2);
 }
 
+TEST(SharedFuture, OfTwoRuntimesAreNotFollowedTogether) {
+  Runtime one({.workers = 1}), other({.workers = 1});
+  const std::vector of{async(one, [] { return 1; }), async(other, [] { return 2; })};
+  EXPECT_THAT([&] { static_cast<void>(when_all(of)); }, ThrowsMessage<UsageError>(HasSubstr("two runtimes")));
+}
+
 TEST(SharedFuture, MisuseIsAnError) {
   Runtime runtime({.workers = 2});
   EXPECT_THAT([] { static_cast<void>(when_all(std::vector<SharedFuture<int>>())); },

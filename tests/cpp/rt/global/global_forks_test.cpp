@@ -183,6 +183,13 @@ TEST_P(GlobalForksOn, AreJoinedOnce) {
   });
 }
 
+TEST_P(GlobalForksOn, CallNothingThatWaitsForAllRanks) {
+  run([](GlobalForks& forks, GlobalMemory& memory) {
+    const auto fences = forks.function([&](int) { EXPECT_THROW(memory.fence(), UsageError); }, "fences");
+    forks.run(fences, 1);
+  });
+}
+
 /// A rank that was given a call may have found something else to do, or be deep, or leave a scope by an exception.
 TEST(GlobalForks, GiveBackWhatTheyDoNotBegin) {
   on_ranks(3, [](int) {
