@@ -38,6 +38,12 @@ inline constinit thread_local std::uintptr_t stack_end = UINTPTR_MAX;
 inline constinit thread_local std::uintptr_t stack_middle = 0;
 /// Finds out. \throws UsageError  the stack ends soon after the address
 void check_stack(std::uintptr_t address);
+/// \throws UsageError  the stack is nearly used up
+[[gnu::always_inline]] inline void check_stack() {
+  const auto here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
+  if (here < stack_end) [[unlikely]]
+    check_stack(here);
+}
 
 struct Nothing {};
 
@@ -73,9 +79,7 @@ class [[nodiscard]] Fork final : detail::Branch {
 
   /// \throws UsageError  no worker calls, or the stack is nearly used up
   explicit Fork(Call call) : Branch(&run_stolen), call_(std::move(call)), worker_(detail::Worker::current()) {
-    const auto here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
-    if (here < detail::stack_end) [[unlikely]]
-      detail::check_stack(here);
+    detail::check_stack();
     if (worker_ == nullptr) [[unlikely]]
       throw UsageError("a Fork needs a worker: make it in rt::fork_join, or in a task");
     worker_->fork(*this);

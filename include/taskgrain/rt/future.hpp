@@ -16,7 +16,11 @@
 #include <exception>
 #include <functional>
 #include <memory>
+#include <new>
 #include <optional>
+#include <source_location>
+#include <span>
+#include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -34,11 +38,14 @@ class FutureState;
 /// The place of a task among those that wait for a future.
 struct Follower {
   FutureState* task;
+  FutureState* before;  // the future, which the task's call keeps
   Follower* next;
 };
 
 /// What the copies of a future share, and the task that makes it. It is ready when all futures before it have ended:
-///   missing = those of them that have not, and 1 until it was told of all
+///   missing > 0: those of them that have not, 1 until it was told of all, and 1 for each thread that looks at them
+///   missing = 0: it may run
+///   missing = −1 − k: worker k runs it, or has
 ///   followers = those who wait for it, or the mark `ended`, after which nobody else is added
 class FutureState {
  public:
@@ -47,41 +54,73 @@ class FutureState {
 
   Engine& engine() const noexcept { return engine_; }
   bool ended() const noexcept { return followers_.load(std::memory_order_acquire) == &ended_mark; }
+  /// Whether nobody runs it yet, and anyone may.
+  bool may_run() const noexcept { return missing_.load(std::memory_order_acquire) == 0; }
+  /// Who runs it or has; null if nobody has begun.
+  Worker* runner() const noexcept;
+  /// Its file and line.
+  std::string made_at() const;
+  /// What its worker had begun before it and has not ended. \pre it runs
+  const FutureState* below() const noexcept { return below_; }
   /// Why there is no value; null if there is one. \pre ended
   const std::exception_ptr& failure() const noexcept { return failure_; }
   void keep() noexcept { references_.fetch_add(1, std::memory_order_relaxed); }
   void release() noexcept {
     if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
   }
-  /// Lets it run when these have ended. Called once.
-  void follow(const std::vector<FutureState*>& before) noexcept;
-  /// Runs it, and lets go those who wait for it.
-  void run() noexcept;
+  /// Lets it run when `before(0)`, … have ended. Called once.
+  template <typename Before>
+  void follow(const Before& before) noexcept {
+    std::int64_t over = 1;
+    for (std::size_t k = 0; k < before_; ++k) {
+      FutureState& one = before(k);
+      new (&places_[k]) Follower{this, &one, nullptr};
+      if (!one.add(places_[k])) ++over;
+    }
+    are_over(over);
+  }
+  /// Runs it on a worker, if nobody else does or has. \returns whether it did
+  bool run(Worker& here) noexcept;
   /// Until it has ended. \throws as SharedFuture::get
   void wait();
+  /// Asks that all workers are woken at its end. \returns whether that is still to come
+  bool await() noexcept {
+    awaited_.store(true, std::memory_order_seq_cst);
+    return !ended();
+  }
 
  protected:
-  /// \param before  how many it will follow
-  FutureState(Engine& engine, std::size_t before)
-      : engine_(engine), among_followers_(before == 0 ? nullptr : new Follower[before]) {}
+  /// \param places  room for as many as it will follow
+  FutureState(Engine& engine, Follower* places, std::size_t before, const std::source_location& where)
+      : engine_(engine), made_at_(where), places_(places), before_(before),
+        missing_(static_cast<std::int64_t>(before) + 1) {}
   virtual ~FutureState() = default;
 
  private:
   /// Calls, keeps what comes back, and forgets the call.
   virtual void call() = 0;
   bool add(Follower& one) noexcept;
-  void one_ended() noexcept;
+  /// So many that were missing are not any more.
+  void are_over(std::int64_t number) noexcept;
   void submit() noexcept;
+  /// Runs it, and first those before it, as far as nobody else does, and waits for the others.
+  void run_or_await(Worker& here);
+  /// A future before it that has not ended, kept: first those that nobody runs. Null if there is none, or it may run.
+  /// \param next  where to look; 0 at first
+  FutureState* one_before(std::size_t& next) noexcept;
 
   static inline Follower ended_mark{};
 
   Engine& engine_;
-  std::exception_ptr failure_;                         // written before the mark
-  std::atomic<Follower*> followers_{nullptr};          // a stack, by anyone
-  std::atomic<std::size_t> missing_{1};                // by those who end
-  std::atomic<bool> awaited_{false};                   // by threads that wait
-  std::atomic<std::uint32_t> references_{2};           // of the first future, and of the task that has not run yet
-  const std::unique_ptr<Follower[]> among_followers_;  // its places in the stacks of those before it
+  const std::source_location made_at_;
+  Follower* const places_;  // in the stacks of those before it
+  const std::size_t before_;
+  FutureState* below_ = nullptr;               // by who runs it
+  std::exception_ptr failure_;                 // written before the mark
+  std::atomic<Follower*> followers_{nullptr};  // a stack, by anyone
+  std::atomic<std::int64_t> missing_;          // by those who end, look, and begin
+  std::atomic<bool> awaited_{false};           // by threads that wait
+  std::atomic<std::uint32_t> references_{2};   // of the first future, and of the task in a queue
 };
 
 template <typename T>
@@ -91,10 +130,31 @@ class ValueState : public FutureState {
   std::optional<std::conditional_t<std::is_void_v<T>, Nothing, T>> value;  // written before the mark
 };
 
+/// The places lie behind it, in the same allocation.
 template <typename T, typename Call>
 class FutureTask final : public ValueState<T> {
  public:
-  FutureTask(Engine& engine, std::size_t before, Call call) : ValueState<T>(engine, before), call_(std::move(call)) {}
+  struct Places {
+    std::size_t number;
+  };
+
+  FutureTask(Engine& engine, std::size_t before, const std::source_location& where, Call call)
+      : ValueState<T>(engine, reinterpret_cast<Follower*>(this + 1), before, where), call_(std::move(call)) {}
+
+  static void* operator new(std::size_t bytes, Places places) {
+    bytes += places.number * sizeof(Follower);
+    if constexpr (is_aligned_more)
+      return ::operator new(bytes, std::align_val_t{alignof(FutureTask)});
+    else
+      return ::operator new(bytes);
+  }
+  static void operator delete(void* at) noexcept {
+    if constexpr (is_aligned_more)
+      ::operator delete(at, std::align_val_t{alignof(FutureTask)});
+    else
+      ::operator delete(at);
+  }
+  static void operator delete(void* at, Places) noexcept { operator delete(at); }
 
  private:
   void call() override {
@@ -108,6 +168,9 @@ class FutureTask final : public ValueState<T> {
       this->value.emplace(std::invoke(*call_));
     }
   }
+
+  static constexpr bool is_aligned_more = alignof(std::optional<Call>) > __STDCPP_DEFAULT_NEW_ALIGNMENT__ ||
+                                          alignof(ValueState<T>) > __STDCPP_DEFAULT_NEW_ALIGNMENT__;
 
   std::optional<Call> call_;
 };
@@ -131,8 +194,10 @@ class SharedFuture {
 
   /// Whether the call has ended, with a value or an exception.
   bool ready() const noexcept { return state_->ended(); }
-  /// What the call has returned. A thread that is no worker waits for it, and works meanwhile.
-  /// \throws what the call has thrown; UsageError  a task calls it before it is ready: let another task follow it
+  /// What the call has returned. A task, or a call under fork_join, runs the call itself if nobody has begun it, and
+  /// what that follows; else it waits. A thread that is no worker waits, and works meanwhile.
+  /// \throws what the call has thrown; UsageError  futures get one another in a circle, the stack is nearly used up,
+  ///   or a task of another runtime calls; std::bad_alloc
   std::conditional_t<std::is_void_v<T>, void, std::add_lvalue_reference_t<const T>> get() const {
     if (!ready()) state_->wait();
     if (state_->failure()) std::rethrow_exception(state_->failure());
@@ -142,7 +207,7 @@ class SharedFuture {
   /// exception, the call does not run, and the other future has the same exception.
   /// \throws std::bad_alloc
   template <typename Call>
-  auto then(Call call) const {
+  auto then(Call call, const std::source_location& where = std::source_location::current()) const {
     auto with_value = [of = *this, call = std::move(call)]() mutable {
       if constexpr (std::is_void_v<T>) {
         of.get();
@@ -151,7 +216,7 @@ class SharedFuture {
         return std::invoke(call, of.get());
       }
     };
-    return SharedFuture<decltype(with_value())>(state_->engine(), std::move(with_value), {state_});
+    return SharedFuture<decltype(with_value())>(state_->engine(), std::move(with_value), std::span(this, 1), where);
   }
 
  private:
@@ -160,12 +225,14 @@ class SharedFuture {
   template <typename>
   friend class AllOf;
   template <std::invocable Call>
-  friend auto async(Runtime& runtime, Call call);
+  friend auto async(Runtime& runtime, Call call, const std::source_location& where);
 
-  template <typename Call>
-  SharedFuture(detail::Engine& engine, Call call, const std::vector<detail::FutureState*>& before)
-      : state_(new detail::FutureTask<T, Call>(engine, before.size(), std::move(call))) {
-    state_->follow(before);
+  template <typename Call, typename Of>
+  SharedFuture(detail::Engine& engine, Call call, std::span<const SharedFuture<Of>> before,
+               const std::source_location& where) {
+    using Task = detail::FutureTask<T, Call>;
+    state_ = new (typename Task::Places{before.size()}) Task(engine, before.size(), where, std::move(call));
+    state_->follow([&](std::size_t k) -> detail::FutureState& { return *before[k].state_; });
   }
 
   detail::ValueState<T>* state_;
@@ -173,8 +240,9 @@ class SharedFuture {
 
 /// Calls `call()` in a task. \returns its result, when it comes \throws std::bad_alloc
 template <std::invocable Call>
-auto async(Runtime& runtime, Call call) {
-  return SharedFuture<std::invoke_result_t<Call&>>(detail::engine_of(runtime), std::move(call), {});
+auto async(Runtime& runtime, Call call, const std::source_location& where = std::source_location::current()) {
+  using Future = SharedFuture<std::invoke_result_t<Call&>>;
+  return Future(detail::engine_of(runtime), std::move(call), std::span<const Future>(), where);
 }
 
 /// What comes after several futures.
@@ -192,9 +260,9 @@ class [[nodiscard]] AllOf {
   /// and the result is the exception of the first that has one.
   /// \throws std::bad_alloc
   template <typename Call>
-  auto then(Call call) && {
-    std::vector<detail::FutureState*> before;
-    for (const SharedFuture<T>& one : futures_) before.push_back(one.state_);
+  auto then(Call call, const std::source_location& where = std::source_location::current()) && {
+    const std::span<const SharedFuture<T>> before(futures_);  // which stay where they are when the vector moves
+    detail::Engine& engine = before[0].state_->engine();
     auto with_futures = [futures = std::move(futures_), call = std::move(call)]() mutable {
       for (const SharedFuture<T>& one : futures) one.get();
       if constexpr (std::invocable<Call&, const std::vector<SharedFuture<T>>&>)
@@ -202,7 +270,7 @@ class [[nodiscard]] AllOf {
       else
         return std::invoke(call);
     };
-    return SharedFuture<decltype(with_futures())>(before[0]->engine(), std::move(with_futures), before);
+    return SharedFuture<decltype(with_futures())>(engine, std::move(with_futures), before, where);
   }
 
  private:

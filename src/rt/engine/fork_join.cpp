@@ -5,12 +5,17 @@
 #include <pthread.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <string>
+#include <utility>
 
 #include "engine/work.hpp"
+#include "taskgrain/rt/detail/surely.hpp"
 #include "taskgrain/rt/detail/trace.hpp"
+#include "taskgrain/rt/detail/wait_cycles.hpp"
+#include "taskgrain/rt/future.hpp"
 
 namespace taskgrain::rt::detail {
 
@@ -38,8 +43,8 @@ void check_stack(std::uintptr_t address) {
   }
   if (begin <= address && address < stack_end)  // else it is on a stack of the user's own
     throw UsageError(
-        "forks are nested so deep that the stack of this thread is nearly used up: make it larger "
-        "(RuntimeOptions::stack_bytes, or `ulimit -s` for the thread that waits), or fork less deep");
+        "forks or futures are nested so deep that the stack of this thread is nearly used up: make it larger "
+        "(RuntimeOptions::stack_bytes, or `ulimit -s` for the thread that waits), or nest them less");
 }
 
 void Worker::share_branches() noexcept {
@@ -66,6 +71,7 @@ bool Worker::unfork_slowly(Branch& branch, bool drops) noexcept {
 template <typename Call>
 void Worker::run_as_thief(const char* traced_as, const Call& call) noexcept {
   const InProgram elsewhere(false);
+  FutureState* const below = std::exchange(running_, nullptr);
   if (trace_ == nullptr) {
     call();
   } else {
@@ -73,6 +79,7 @@ void Worker::run_as_thief(const char* traced_as, const Call& call) noexcept {
     call();
     trace_->record(traced_as, begin, TraceLane::Clock::now());
   }
+  running_ = below;
   branches_.end_era();
 }
 
@@ -153,15 +160,47 @@ void Worker::run_blocks(std::uint64_t round, std::uint32_t blocks) noexcept {
     }
   }
   for (std::uint32_t number = 1; number < blocks; ++number) {
-    WorkSharing::Block& block = loops_.block(number);
-    const int thief = (index_ + static_cast<int>(number)) % engine_.workers();
-    await([&] { return block.ended(round); }, [&] { return &engine_.worker(thief); },
-          [&] { return block.await(round); }, spins_after_block);
+    struct BlockWait final : WaitCycles::Wait {
+      BlockWait(WorkSharing::Block& of, std::uint64_t in, Worker& by) : block(of), round(in), thief(by) {}
+      bool over() const noexcept override { return block.ended(round); }
+      Worker* runner() const noexcept override { return &thief; }
+      WorkSharing::Block& block;
+      const std::uint64_t round;
+      Worker& thief;
+    } wait(loops_.block(number), round, engine_.worker((index_ + static_cast<int>(number)) % engine_.workers()));
+    await<true>(wait, [&] { return wait.block.await(round); }, spins_after_block);
   }
 }
 
 void Worker::await(Branch& branch) noexcept {
-  await([&] { return branch.ended(); }, [&] { return branch.thief(); }, [&] { return branch.await(); }, 0);
+  struct BranchWait final : WaitCycles::Wait {
+    explicit BranchWait(Branch& of) : branch(of) {}
+    bool over() const noexcept override { return branch.ended(); }
+    Worker* runner() const noexcept override { return branch.thief(); }
+    Branch& branch;
+  } wait(branch);
+  await<true>(wait, [&] { return branch.await(); }, 0);
+}
+
+void Worker::await(FutureState& future) {
+  struct FutureWait final : WaitCycles::Wait {
+    FutureWait(Worker& of, FutureState& what) : worker(of), state(what) {}
+    bool over() const noexcept override { return state.ended() || state.may_run() || refused; }
+    Worker* runner() const noexcept override { return state.runner(); }
+    const FutureState* future() const noexcept override { return &state; }
+    void refuse(const std::string& of) noexcept override {
+      circle = surely([&] { return of; });
+      refused = true;
+      worker.wake();
+    }
+    Worker& worker;
+    FutureState& state;
+    std::string circle;
+    std::atomic<bool> refused{false};
+  } wait(*this, future);
+  await<false>(wait, [&] { return future.await() && !wait.over(); }, 0);
+  if (wait.refused)
+    throw UsageError("futures wait for one another: that of " + wait.circle + ", which needs the first");
 }
 
 /// The thief's deque holds nothing but parts of what it has taken, because it was empty then: a thief has no work of
@@ -169,16 +208,16 @@ void Worker::await(Branch& branch) noexcept {
 /// era has ended, too. So what is stolen here ends before that does, and no stack grows deeper than that of the program
 /// without forks (leapfrogging: Wagner and Calder 1993). The same holds for a loop that the thief shares meanwhile. A
 /// worker that waits here receives no messages: their functions may fork, too, and these forks would be no parts.
-template <typename Ended, typename Thief, typename Awaits>
-void Worker::await(const Ended& ended, const Thief& thief, const Awaits& awaits, int spins_before_request) noexcept {
+template <bool steals, typename For, typename Awaits>
+void Worker::await(For& wait, const Awaits& awaits, int spins_before_request) noexcept {
   std::chrono::steady_clock::time_point sleep_at{};
   auto park_time = shortest_park;
-  const auto not_ended = [&] { return !ended(); };
-  for (int spins = 1; !ended(); ++spins) {
-    if (Worker* const by = thief()) {
-      Branch* const part = by->branches_.steal(not_ended);
+  const auto goes_on = [&] { return !wait.over(); };
+  for (int spins = 1; goes_on(); ++spins) {
+    if (Worker* const by = steals ? wait.runner() : nullptr) {
+      Branch* const part = by->branches_.steal(goes_on);
       if (part != nullptr) run_stolen(*part, *by);
-      if (part != nullptr || take_block(*by, not_ended)) {
+      if (part != nullptr || take_block(*by, goes_on)) {
         spins = 0;
         sleep_at = {};
         park_time = shortest_park;
@@ -189,8 +228,10 @@ void Worker::await(const Ended& ended, const Thief& thief, const Awaits& awaits,
     if (spins % spins_per_clock == 0) {
       if (stealable_.can_share()) share();  // ready tasks wait here meanwhile
       const auto now = std::chrono::steady_clock::now();
-      if (sleep_at == std::chrono::steady_clock::time_point{}) sleep_at = end_of_spin(now, engine_.options().spin);
+      if (sleep_at == std::chrono::steady_clock::time_point{})
+        sleep_at = end_of_spin(now, std::min(engine_.options().spin, longest_spin_in_a_task));
       if (now >= sleep_at) {
+        const WaitCycles::Entry entry(engine_.wait_cycles_, *this, wait);
         sleeper_.sleep_unless([&] { return !awaits(); }, park_time);
         park_time = std::min(2 * park_time, longest_park);
       }

@@ -1,7 +1,9 @@
 #include "taskgrain/rt/future.hpp"
 
+#include <exception>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "taskgrain/rt/detail/engine.hpp"
@@ -18,11 +20,25 @@ class FutureTasks final : public MessageHandler {
   void deliver(Worker& here, const Payload& task) noexcept override {
     surely([&] { here.ready({number(), task}); });
   }
-  void run(Worker&, const Payload& task) noexcept override { task.as<FutureState*>()->run(); }
+  void run(Worker& here, const Payload& task) noexcept override {
+    auto* const future = task.as<FutureState*>();
+    future->run(here);  // unless a task that needed it has
+    future->release();
+  }
   std::string describe(const Payload&) const override { return "future"; }
 };
 
 std::unique_ptr<Handler> make_future_tasks() { return std::make_unique<FutureTasks>(); }
+
+Worker* FutureState::runner() const noexcept {
+  const std::int64_t missing = missing_.load(std::memory_order_acquire);
+  return missing < 0 ? &engine_.worker(static_cast<int>(-1 - missing)) : nullptr;
+}
+
+std::string FutureState::made_at() const {
+  const std::string_view path = made_at_.file_name();
+  return std::string(path.substr(path.rfind('/') + 1)) + ':' + std::to_string(made_at_.line());
+}
 
 bool FutureState::add(Follower& one) noexcept {
   Follower* first = followers_.load(std::memory_order_acquire);
@@ -33,18 +49,8 @@ bool FutureState::add(Follower& one) noexcept {
   return true;
 }
 
-void FutureState::follow(const std::vector<FutureState*>& before) noexcept {
-  missing_.store(before.size() + 1, std::memory_order_relaxed);
-  std::size_t ended = 1;
-  for (std::size_t k = 0; k < before.size(); ++k) {
-    among_followers_[k].task = this;
-    if (!before[k]->add(among_followers_[k])) ++ended;
-  }
-  if (missing_.fetch_sub(ended, std::memory_order_acq_rel) == ended) submit();
-}
-
-void FutureState::one_ended() noexcept {
-  if (missing_.fetch_sub(1, std::memory_order_acq_rel) == 1) submit();
+void FutureState::are_over(std::int64_t number) noexcept {
+  if (missing_.fetch_sub(number, std::memory_order_acq_rel) == number) submit();
 }
 
 void FutureState::submit() noexcept {
@@ -58,24 +64,80 @@ void FutureState::submit() noexcept {
   });
 }
 
-void FutureState::run() noexcept {
+bool FutureState::run(Worker& here) noexcept {
+  std::int64_t may = 0;
+  if (!missing_.compare_exchange_strong(may, -1 - here.index(), std::memory_order_acq_rel)) return false;
+  below_ = here.running();
+  here.set_running(this);
   try {
     call();
   } catch (...) {
     failure_ = std::current_exception();
   }
+  here.set_running(below_);
   for (Follower* one = followers_.exchange(&ended_mark, std::memory_order_seq_cst); one != nullptr;) {
     Follower* const next = one->next;  // its task may run, and be gone, at once
-    one->task->one_ended();
+    one->task->are_over(1);
     one = next;
   }
-  if (awaited_.load(std::memory_order_seq_cst)) engine_.notify();
-  release();
+  if (awaited_.load(std::memory_order_seq_cst)) {
+    engine_.notify();
+    engine_.wake_all();
+  }
+  return true;
+}
+
+FutureState* FutureState::one_before(std::size_t& next) noexcept {
+  std::int64_t missing = missing_.load(std::memory_order_relaxed);
+  do {
+    if (missing <= 0) return nullptr;  // its call may have let go of those before it
+  } while (!missing_.compare_exchange_weak(missing, missing + 1, std::memory_order_acq_rel));
+  FutureState* found = nullptr;
+  for (; found == nullptr && next < 2 * before_; ++next) {
+    FutureState* const one = places_[next % before_].before;
+    if (one->ended() || (next < before_ && one->runner() != nullptr)) continue;
+    one->keep();
+    found = one;
+  }
+  are_over(1);
+  return found;
+}
+
+/// It runs nothing but what it needs. Other ready tasks would lie above this one on the stack, and if one of them needed
+/// this one, neither could end.
+void FutureState::run_or_await(Worker& here) {
+  check_stack();
+  const InProgram elsewhere(false);
+  const auto runs = [&here](FutureState& one) {
+    if (!one.may_run()) return false;
+    if (here.trace() == nullptr) return one.run(here);
+    const auto begin = TraceLane::Clock::now();
+    const bool ran = one.run(here);
+    if (ran) here.trace()->record("future", begin, TraceLane::Clock::now());
+    return ran;
+  };
+  if (runs(*this)) return;
+  const auto release = [](FutureState* one) { one->release(); };
+  struct Step {
+    std::unique_ptr<FutureState, decltype(release)> future;
+    std::size_t next = 0;
+  };
+  keep();
+  std::vector<Step> way;
+  way.push_back({{this, release}});
+  while (!ended()) {
+    FutureState& last = *way.back().future;
+    if (last.ended() || runs(last))
+      way.pop_back();
+    else if (FutureState* const before = last.one_before(way.back().next))
+      way.push_back({{before, release}});
+    else
+      here.await(last);
+  }
 }
 
 void FutureState::wait() {
-  if (engine_.here() != nullptr)
-    throw UsageError("a task cannot wait for a future that is not ready: let another task follow it (then, when_all)");
+  if (Worker* const here = engine_.here()) return run_or_await(*here);
   awaited_.store(true, std::memory_order_seq_cst);
   while (!ended()) engine_.waiting().work_until([this] { return ended(); });
   if (engine_.trace() != nullptr) engine_.trace()->waited();

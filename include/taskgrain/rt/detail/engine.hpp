@@ -23,6 +23,7 @@
 #include "taskgrain/rt/detail/main_worker.hpp"
 #include "taskgrain/rt/detail/pause.hpp"
 #include "taskgrain/rt/detail/progress_engine.hpp"
+#include "taskgrain/rt/detail/wait_cycles.hpp"
 #include "taskgrain/rt/detail/waiting_threads.hpp"
 #include "taskgrain/rt/detail/worker.hpp"
 #include "taskgrain/rt/detail/worker_threads.hpp"
@@ -155,6 +156,7 @@ class Engine {
   AwaitedEnds awaited_{failures_};
   MainWorker main_;
   WaitingThreads waiting_{*this};
+  WaitCycles wait_cycles_{options_.cores.size()};
   WorkerThreads threads_;
 
   // Written seldom. One of the parked workers waits at the doorbell of this rank, and one more polls with a timeout.

@@ -22,6 +22,7 @@
 namespace taskgrain::rt::detail {
 
 class Engine;
+class FutureState;
 class TraceLane;
 
 /// How a ready task is to be run.
@@ -124,8 +125,15 @@ class alignas(apart) Worker {
     run_blocks(loops_.offer(run, loop, blocks), blocks);
     shares_loop_ = false;
   }
+  /// Waits for a future that another worker runs, or that may run now.
+  /// \throws UsageError  that waits for this one
+  void await(FutureState& future);
   /// The trace into which tasks are recorded; null without a trace.
   TraceLane* trace() const noexcept { return trace_; }
+
+  /// The last future that has begun here, in what was stolen last, and has not ended; null if there is none.
+  FutureState* running() const noexcept { return running_; }
+  void set_running(FutureState* future) noexcept { running_ = future; }
 
   // -- for any thread
 
@@ -221,11 +229,11 @@ class alignas(apart) Worker {
   bool any_branches() noexcept;
   /// Runs parts of a branch that was stolen until it has ended.
   void await(Branch& branch) noexcept;
-  /// The same for whatever a thief runs.
-  /// \param thief  null while it is not known \param awaits  asks to be woken at its end; \returns whether that is
-  ///   still to come
-  template <typename Ended, typename Thief, typename Awaits>
-  void await(const Ended& ended, const Thief& thief, const Awaits& awaits, int spins_before_request) noexcept;
+  /// Waits for what another worker runs, and sleeps if that takes long.
+  /// \tparam steals  it runs parts of that meanwhile
+  /// \param awaits  asks to be woken at its end; \returns whether that is still to come
+  template <bool steals, typename For, typename Awaits>
+  void await(For& wait, const Awaits& awaits, int spins_before_request) noexcept;
   std::uint32_t room_for_blocks() noexcept;
   void run_blocks(std::uint64_t round, std::uint32_t blocks) noexcept;
   /// The number of this worker's block in a loop of another.
@@ -255,6 +263,7 @@ class alignas(apart) Worker {
   const Mailbox::Owner closed_;  // a mailbox without room, so that the first message to a worker takes the slow path
   Worker* below_ = nullptr;      // of another runtime: what its thread was before; null where that was none
   TraceLane* trace_ = nullptr;
+  FutureState* running_ = nullptr;
   std::vector<Worker*> victims_;  // nearest first
   std::size_t next_victim_ = 0, next_branches_ = 0;
   bool shares_loop_ = false, loop_was_shared_ = false;  // now; the last time, by some other worker

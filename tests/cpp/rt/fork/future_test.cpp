@@ -4,10 +4,12 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -164,16 +166,127 @@ TEST(SharedFuture, MisuseIsAnError) {
   Runtime runtime({.workers = 2});
   EXPECT_THAT([] { static_cast<void>(when_all(std::vector<SharedFuture<int>>())); },
               ThrowsMessage<UsageError>(HasSubstr("no future")));
-  std::atomic<bool> goes_on{false};
-  const auto late = async(runtime, [&] {
-    while (!goes_on) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+}
+
+/// Calls that get some of those before them, by themselves or in a fork, and what they come to.
+struct Getters {
+  std::uint64_t seed;
+  std::size_t number;
+
+  std::vector<std::size_t> before(std::size_t k) const {
+    Dice dice(seed + k);
+    std::vector<std::size_t> found(k == 0 ? 0 : dice.below(4));
+    for (std::size_t& one : found) one = k - 1 - dice.below(std::min<std::uint64_t>(k, 12));
+    return found;
+  }
+  template <typename Get>
+  std::uint64_t value(std::size_t k, const Get& get) const {
+    std::uint64_t sum = k;
+    for (const std::size_t of : before(k)) sum = mixed(sum + get(of));
+    return sum;
+  }
+};
+
+TEST(SharedFuture, TasksThatGetOthersComeToWhatTheyDoOneAfterAnother) {
+  for (const int workers : {1, 2, 4}) {
+    Runtime runtime({.workers = workers, .spin = std::chrono::microseconds(workers == 4 ? 0 : 100)});
+    const Race race(60, 1);
+    for (std::int64_t round = 0; race.has(round); ++round) {
+      const Getters calls{static_cast<std::uint64_t>(round) << 20U, 150};
+      std::vector<std::uint64_t> expected;
+      for (std::size_t k = 0; k < calls.number; ++k)
+        expected.push_back(calls.value(k, [&](std::size_t of) { return expected[of]; }));
+      std::vector<SharedFuture<std::uint64_t>> futures;
+      futures.reserve(calls.number);  // calls read it meanwhile
+      const auto give = [&] {
+        for (std::size_t k = 0; k < calls.number; ++k) {
+          const auto get = [&](std::size_t of) { return futures[of].get(); };
+          const auto call = [&calls, get, k] {
+            Dice dice(k);
+            dice.tarry(500);
+            if (dice.below(3) != 0) return calls.value(k, get);
+            Fork forked([&] { return calls.value(k, get); });
+            dice.tarry(2000);  // so that another may take it
+            return forked.join();
+          };
+          if (const auto of = calls.before(k); k % 4 == 0 && !of.empty())
+            futures.push_back(futures[of.front()].then([call](std::uint64_t) { return call(); }));
+          else
+            futures.push_back(async(runtime, call));
+        }
+      };
+      const auto get = [&] {
+        std::vector<std::uint64_t> found(calls.number);
+        for (std::size_t k = calls.number; k-- > 0;) found[k] = futures[k].get();
+        return found;
+      };
+      if (round % 2 == 0) {
+        give();
+        ASSERT_EQ(fork_join(runtime, get), expected) << round;
+      } else {
+        ASSERT_EQ(fork_join(runtime, [&] { return give(), get(); }), expected) << round;
+      }
+      runtime.wait();
+    }
+  }
+}
+
+TEST(SharedFuture, ATaskRunsALongChainThatItGets) {
+  Runtime runtime({.workers = 1});
+  fork_join(runtime, [&] {
+    SharedFuture<std::int64_t> last = async(runtime, [] { return std::int64_t{0}; });
+    const std::int64_t number = rounds(20000);
+    for (std::int64_t k = 0; k < number; ++k) last = last.then([](std::int64_t value) { return value + 1; });
+    EXPECT_EQ(last.get(), number);
   });
-  const auto waits = async(runtime, [&] {
-    EXPECT_THAT([&] { late.get(); }, ThrowsMessage<UsageError>(HasSubstr("cannot wait for a future")));
-    goes_on = true;
+}
+
+TEST(SharedFuture, WhatTasksGetTheyMayThrow) {
+  Runtime runtime({.workers = 1});
+  const auto throws = async(runtime, []() -> int { throw std::runtime_error("no value"); });
+  const auto gets = async(runtime, [&] { return throws.get(); });
+  EXPECT_THAT([&] { fork_join(runtime, [&] { return gets.get(); }); }, ThrowsMessage<std::runtime_error>("no value"));
+}
+
+TEST(SharedFuture, ThatGetsItselfIsAnErrorThatNamesTheCircle) {
+  for (const int workers : {1, 2, 3}) {
+    Runtime runtime({.workers = workers});
+    std::optional<SharedFuture<int>> one, two, three;
+    std::atomic<int> begun{0};
+    std::atomic<bool> all_made{false};
+    const auto meet = [&] {  // where there are workers for all, each runs one
+      ++begun;
+      while (!all_made || (workers == 3 && begun < 3)) std::this_thread::yield();
+    };
+    const auto made_at = [line = __LINE__ + 1](int after) { return "future_test.cpp:" + std::to_string(line + after); };
+    one.emplace(async(runtime, [&] { return meet(), two->get(); }));
+    two.emplace(async(runtime, [&] {
+      meet();
+      Fork forked([&] { return three->get(); });
+      return forked.join();
+    }));
+    three.emplace(async(runtime, [&] { return meet(), one->get(); }));
+    all_made = true;
+    for (const auto* future : {&*one, &*two, &*three})
+      EXPECT_THAT([&] { static_cast<void>(future->get()); },
+                  ThrowsMessage<UsageError>(testing::AllOf(HasSubstr("wait for one another"), HasSubstr(made_at(0)),
+                                                           HasSubstr(made_at(1)), HasSubstr(made_at(6)))));
+    runtime.wait();
+  }
+}
+
+TEST(SharedFuture, ThatIsNestedTooDeeplyIsAnError) {
+  constexpr std::size_t number = 20'000;
+  std::vector<SharedFuture<int>> chain;
+  chain.reserve(number);
+  Runtime runtime({.workers = 2, .stack_bytes = 512 << 10});  // ends before the chain, and runs what is left
+  runtime.on_each_worker([&](int worker) {
+    if (worker == 0) return 0;
+    chain.push_back(async(runtime, [] { return 0; }));
+    while (chain.size() < number) chain.push_back(async(runtime, [&before = chain.back()] { return before.get(); }));
+    EXPECT_THAT([&] { static_cast<void>(chain.back().get()); }, ThrowsMessage<UsageError>(HasSubstr("stack")));
+    return 0;
   });
-  waits.get();
-  late.get();
 }
 
 }  // namespace
