@@ -20,14 +20,16 @@ def systems(folders: Systems = None, as_json: Json = False) -> None:
     if as_json:
         print_json([catalogue.as_dict(system) for system in found.values()])
         return
-    rows = []
+    rows, lacks = [], False
     for name, system in found.items():
         probe = system.probe()
+        lacks = lacks or not probe.available
         nodes = "simulated" if system.simulates_nodes else "one" if system.one_node else "several"
-        rows.append([name, system.title, system.language, nodes, "yes" if probe.available else _lacks(probe)])
+        runs = "graphs of nested forks" if system.nested else "yes"
+        rows.append([name, system.title, system.language, nodes, runs if probe.available else _lacks(probe)])
     out = printer()
     out.table(["name", "title", "language", "nodes", "runs here"], rows, texts=5)
-    if any(row[-1] != "yes" for row in rows):
+    if lacks:
         out.text("`taskgrain doctor` says all that is to do for a system, and what its set-up takes.")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 from command_line import Command
@@ -14,6 +15,13 @@ def test_lists_each_system_and_what_it_lacks(taskgrain: Command, systems: Path) 
     rows = {line.split()[0]: line for line in result.out.splitlines() if line.strip()}
     assert "Fake fast" in rows["fast"] and rows["fast"].split()[-1] == "yes"
     assert rows["absent"].rstrip().endswith("no program no-such-x: apt-get x")
+
+
+def test_says_which_run_nested_forks_alone(taskgrain: Command, systems: Path) -> None:
+    with (systems / "picky" / "system.toml").open("a") as file:
+        file.write("[limits]\nnested = true\n")
+    out = taskgrain("systems", "--systems", systems).out
+    assert re.search(r"^ picky .* graphs of nested forks *$", out, re.MULTILINE), out
 
 
 def test_json_says_what_is_missing(taskgrain: Command, systems: Path) -> None:
