@@ -76,7 +76,7 @@ def test_one_line_tells_why_a_host_cannot_be_reached_and_a_file_the_rest(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    wall = "printf '%s\\n' ----- '  ssh: no route' ----- 'many words' >&2; exit 3"
+    wall = "read hello; printf '%s\\n' ----- '  ssh: no route' ----- 'many words' >&2; exit 3"
     unreachable = Hosts(("a", "b"), CORES, lambda name: Launch(("sh", "-c", wall), {}, ()))
     with unreachable as hosts, pytest.raises(UsageError) as caught:
         call.facts_of(hosts, {})
