@@ -38,7 +38,7 @@ class FutureState;
 /// The place of a task among those that wait for a future.
 struct Follower {
   FutureState* task;
-  FutureState* before;  // the future, which the task's call keeps
+  FutureState* before;  // the future, which the task's call keeps until it has run
   Follower* next;
 };
 
@@ -86,7 +86,7 @@ class FutureState {
   /// Asks that all workers are woken at its end. \returns whether that is still to come
   bool await() noexcept {
     awaited_.store(true, std::memory_order_seq_cst);
-    return !ended();
+    return followers_.load(std::memory_order_seq_cst) != &ended_mark;
   }
 
  protected:
@@ -195,9 +195,9 @@ class SharedFuture {
   /// Whether the call has ended, with a value or an exception.
   bool ready() const noexcept { return state_->ended(); }
   /// What the call has returned. A task, or a call under fork_join, runs the call itself if nobody has begun it, and
-  /// what that follows; else it waits. A thread that is no worker waits, and works meanwhile.
-  /// \throws what the call has thrown; UsageError  futures get one another in a circle, the stack is nearly used up,
-  ///   or a task of another runtime calls; std::bad_alloc
+  /// what that follows; else it waits. A thread that is no worker of this runtime waits, and works meanwhile.
+  /// \throws what the call has thrown; UsageError  futures get one another in a circle, the stack is nearly used up, or
+  ///   the caller may not wait; std::bad_alloc
   std::conditional_t<std::is_void_v<T>, void, std::add_lvalue_reference_t<const T>> get() const {
     if (!ready()) state_->wait();
     if (state_->failure()) std::rethrow_exception(state_->failure());

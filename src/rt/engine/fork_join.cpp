@@ -206,18 +206,24 @@ void Worker::await(FutureState& future) {
 /// The thief's deque holds nothing but parts of what it has taken, because it was empty then: a thief has no work of
 /// its own, and a worker that waits here has no fork that is not stolen. Where the thief has come to the end since, its
 /// era has ended, too. So what is stolen here ends before that does, and no stack grows deeper than that of the program
-/// without forks (leapfrogging: Wagner and Calder 1993). The same holds for a loop that the thief shares meanwhile. A
-/// worker that waits here receives no messages: their functions may fork, too, and these forks would be no parts.
+/// without forks (leapfrogging: Wagner and Calder 1993). The same holds for a loop that the thief shares, but for one
+/// that it shared before it has taken this (`loops_.bury`). A worker that waits here receives no messages: their
+/// functions may fork, too, and these forks would be no parts.
 template <bool steals, typename For, typename Awaits>
 void Worker::await(For& wait, const Awaits& awaits, int spins_before_request) noexcept {
   std::chrono::steady_clock::time_point sleep_at{};
   auto park_time = shortest_park;
-  const auto goes_on = [&] { return !wait.over(); };
-  for (int spins = 1; goes_on(); ++spins) {
+  WaitCycles::Entry entry(engine_.wait_cycles_, *this, wait);
+  const bool buried = loops_.bury(shares_loop_);
+  const auto may_steal = [&] {
+    entry.leave();
+    return !wait.over();
+  };
+  for (std::int64_t spins = 1; !wait.over(); ++spins) {
     if (Worker* const by = steals ? wait.runner() : nullptr) {
-      Branch* const part = by->branches_.steal(goes_on);
+      Branch* const part = by->branches_.steal(may_steal);
       if (part != nullptr) run_stolen(*part, *by);
-      if (part != nullptr || take_block(*by, goes_on)) {
+      if (part != nullptr || (!by->loops_.buried() && take_block(*by, may_steal))) {
         spins = 0;
         sleep_at = {};
         park_time = shortest_park;
@@ -227,17 +233,20 @@ void Worker::await(For& wait, const Awaits& awaits, int spins_before_request) no
     }
     if (spins % spins_per_clock == 0) {
       if (stealable_.can_share()) share();  // ready tasks wait here meanwhile
+      if (branches_.must_share()) share_branches();
       const auto now = std::chrono::steady_clock::now();
       if (sleep_at == std::chrono::steady_clock::time_point{})
         sleep_at = end_of_spin(now, std::min(engine_.options().spin, longest_spin_in_a_task));
       if (now >= sleep_at) {
-        const WaitCycles::Entry entry(engine_.wait_cycles_, *this, wait);
+        entry.enter();
         sleeper_.sleep_unless([&] { return !awaits(); }, park_time);
         park_time = std::min(2 * park_time, longest_park);
+        spins += spins_per_clock - 1;  // it sleeps again soon: the core is for others
       }
     }
     if (spins > spins_before_request) backoff(spins, spins_before_yield);
   }
+  loops_.bury(buried);
 }
 
 }  // namespace taskgrain::rt::detail

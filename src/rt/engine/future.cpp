@@ -25,7 +25,9 @@ class FutureTasks final : public MessageHandler {
     future->run(here);  // unless a task that needed it has
     future->release();
   }
-  std::string describe(const Payload&) const override { return "future"; }
+  std::string describe(const Payload& task) const override {
+    return task.as<FutureState*>()->may_run() ? "future" : "future that another task has run";
+  }
 };
 
 std::unique_ptr<Handler> make_future_tasks() { return std::make_unique<FutureTasks>(); }
@@ -108,15 +110,17 @@ FutureState* FutureState::one_before(std::size_t& next) noexcept {
 void FutureState::run_or_await(Worker& here) {
   check_stack();
   const InProgram elsewhere(false);
-  const auto runs = [&here](FutureState& one) {
+  const auto runs = [&](FutureState& one) {
     if (!one.may_run()) return false;
-    if (here.trace() == nullptr) return one.run(here);
-    const auto begin = TraceLane::Clock::now();
+    // Most often it is the last that was pushed here. Else the queue keeps the value until the task comes.
+    const bool was_here = here.take_back({engine_.future_tasks(), Payload::of(&one)});
+    const auto begin = here.trace() == nullptr ? TraceLane::Clock::time_point() : TraceLane::Clock::now();
     const bool ran = one.run(here);
-    if (ran) here.trace()->record("future", begin, TraceLane::Clock::now());
+    if (ran && here.trace() != nullptr) here.trace()->record("future", begin, TraceLane::Clock::now());
+    if (was_here) one.release();
     return ran;
   };
-  if (runs(*this)) return;
+  if (runs(*this)) return;  // nearly always, without an allocation
   const auto release = [](FutureState* one) { one->release(); };
   struct Step {
     std::unique_ptr<FutureState, decltype(release)> future;
@@ -138,7 +142,7 @@ void FutureState::run_or_await(Worker& here) {
 
 void FutureState::wait() {
   if (Worker* const here = engine_.here()) return run_or_await(*here);
-  awaited_.store(true, std::memory_order_seq_cst);
+  static_cast<void>(await());
   while (!ended()) engine_.waiting().work_until([this] { return ended(); });
   if (engine_.trace() != nullptr) engine_.trace()->waited();
 }

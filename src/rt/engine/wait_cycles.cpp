@@ -1,5 +1,7 @@
 #include "taskgrain/rt/detail/wait_cycles.hpp"
 
+#include <utility>
+
 #include "taskgrain/rt/detail/surely.hpp"
 #include "taskgrain/rt/detail/worker.hpp"
 #include "taskgrain/rt/future.hpp"
@@ -7,13 +9,17 @@
 namespace taskgrain::rt::detail {
 
 WaitCycles::Entry::Entry(WaitCycles& all, const Worker& worker, Wait& wait) noexcept
-    : all_(all), worker_(static_cast<std::size_t>(worker.index())) {
+    : all_(all), worker_(static_cast<std::size_t>(worker.index())), wait_(wait) {}
+
+void WaitCycles::Entry::enter() noexcept {
   const std::lock_guard lock(all_.mutex_);
-  all_.waits_[worker_] = &wait;
+  all_.waits_[worker_] = &wait_;
+  is_here_ = true;
   surely([this] { all_.look(worker_); });
 }
 
-WaitCycles::Entry::~Entry() {
+void WaitCycles::Entry::leave() noexcept {
+  if (!std::exchange(is_here_, false)) return;
   const std::lock_guard lock(all_.mutex_);
   all_.waits_[worker_] = nullptr;
 }

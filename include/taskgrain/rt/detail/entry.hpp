@@ -22,6 +22,8 @@ class Worker;
 struct Payload {
   std::uint64_t words[3] = {};
 
+  bool operator==(const Payload&) const = default;
+
   /// Types whose bytes may be copied. Pairs and tuples of numbers are among them, although the standard library gives
   /// them an assignment of their own, and so does not call them trivially copyable.
   template <typename T>
@@ -147,6 +149,7 @@ struct Entry {
   Entry() = default;
   Entry(std::uint32_t to, const Payload& what) noexcept : handler(to), payload(what) {}
   Entry(const Entry&) = default;
+  bool operator==(const Entry&) const = default;
   /// Word by word. The compiler's copy would load 16 bytes at once; where two 8-byte stores have just written them, the
   /// store buffer cannot forward the load, which waits until both are in the cache.
   Entry& operator=(const Entry& other) noexcept {

@@ -95,6 +95,12 @@ class ReadyQueue {
     }
     return &ring_[--back_end_];
   }
+  /// Takes out the last task that was pushed. \returns false if it is not this one, or not the owner's alone any more
+  bool take_back(const Entry& task) noexcept {
+    if (back_ == back_end_ || ring_[back_end_ - 1] != task) return false;
+    --back_end_;
+    return true;
+  }
   /// The next task of the highest priority; of a priority other than 0, the oldest. Null if there is none or a thief
   /// was quicker. The task is there until the next push or pop.
   const Entry* pop() { return plain_ ? pop_plain() : pop_ranked(); }

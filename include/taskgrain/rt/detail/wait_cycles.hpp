@@ -1,6 +1,7 @@
 #pragma once
 
-/// Finds tasks that wait for one another in a circle: each for a future, or for a fork, that the next one runs.
+/// Finds tasks that wait for one another in a circle: each for a future, a fork or a block of a loop that the next one
+/// runs.
 
 #include <cstddef>
 #include <mutex>
@@ -12,7 +13,7 @@ namespace taskgrain::rt::detail {
 class FutureState;
 class Worker;
 
-/// The waits of an engine for which workers sleep.
+/// The waits of an engine that take long.
 ///
 /// What lies on a stack above a wait is a part of what is waited for, so all that a worker runs needs what its last
 /// wait is for. Therefore waits that are not over, each for something that the next one's worker runs, and the last for
@@ -28,7 +29,7 @@ class WaitCycles {
     virtual bool over() const noexcept = 0;
     /// Who runs it; null while that is not known.
     virtual Worker* runner() const noexcept = 0;
-    /// Null if it is a fork.
+    /// Null if it is none.
     virtual const FutureState* future() const noexcept { return nullptr; }
     /// Ends the wait for a future with an error that names all of the circle.
     virtual void refuse(const std::string& /*circle*/) noexcept {}
@@ -40,17 +41,23 @@ class WaitCycles {
 
   explicit WaitCycles(std::size_t workers) : waits_(workers, nullptr) {}
 
-  /// Lives while a worker sleeps. Refuses a wait for a future, of any worker, if this one closes a circle.
+  /// A wait of a worker, which is here from the first `enter` on, and while the worker runs nothing.
   class Entry {
    public:
     Entry(WaitCycles& all, const Worker& worker, Wait& wait) noexcept;
-    ~Entry();
+    ~Entry() { leave(); }
     Entry(const Entry&) = delete;
     Entry& operator=(const Entry&) = delete;
+
+    /// Refuses a wait for a future, of any worker, if this one is in a circle.
+    void enter() noexcept;
+    void leave() noexcept;
 
    private:
     WaitCycles& all_;
     const std::size_t worker_;
+    Wait& wait_;
+    bool is_here_ = false;
   };
 
  private:
@@ -59,7 +66,7 @@ class WaitCycles {
   std::vector<Wait*> circle_of(std::size_t first) const;
 
   std::mutex mutex_;          // protects the waits, which leave before they end
-  std::vector<Wait*> waits_;  // by worker; null where it does not sleep for one
+  std::vector<Wait*> waits_;  // by worker; null where there is none
 };
 
 }  // namespace taskgrain::rt::detail

@@ -96,8 +96,17 @@ class WorkSharing {
     return round;
   }
   Block& block(std::uint32_t number) noexcept { return blocks_[number]; }
+  /// Says whether the loop lies below what the owner steals from now on. \returns what it said before
+  bool bury(bool is_below) noexcept {
+    const bool before = buried_.load(std::memory_order_relaxed);
+    if (before != is_below) buried_.store(is_below, std::memory_order_relaxed);
+    return before;
+  }
 
   // -- by others
+
+  /// \pre the caller waits for what the owner has stolen, and has acquired that
+  bool buried() const noexcept { return buried_.load(std::memory_order_relaxed); }
 
   /// The round in which this block is offered, or was claimed before; 0 if there is none.
   std::uint64_t offers(std::uint32_t block) const noexcept {
@@ -118,6 +127,7 @@ class WorkSharing {
   std::unique_ptr<Block[]> blocks_;
   Run run_ = nullptr;
   alignas(Run) std::byte loop_[most_bytes];
+  std::atomic<bool> buried_{false};  // by the owner
 };
 
 }  // namespace taskgrain::rt::detail

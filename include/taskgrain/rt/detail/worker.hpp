@@ -125,8 +125,10 @@ class alignas(apart) Worker {
     run_blocks(loops_.offer(run, loop, blocks), blocks);
     shares_loop_ = false;
   }
-  /// Waits for a future that another worker runs, or that may run now.
-  /// \throws UsageError  that waits for this one
+  /// Takes a task back that was pushed last. \returns whether it was, and nobody else has it
+  bool take_back(const Entry& task) noexcept { return stealable_.take_back(task); }
+  /// Returns when a future has ended, or may run here.
+  /// \throws UsageError  it needs one that runs here
   void await(FutureState& future);
   /// The trace into which tasks are recorded; null without a trace.
   TraceLane* trace() const noexcept { return trace_; }

@@ -10,12 +10,14 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <ranges>
 #include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "rt/stress.hpp"
+#include "taskgrain/rt.hpp"
 
 namespace taskgrain::rt {
 namespace {
@@ -272,6 +274,61 @@ TEST(SharedFuture, ThatGetsItselfIsAnErrorThatNamesTheCircle) {
                   ThrowsMessage<UsageError>(testing::AllOf(HasSubstr("wait for one another"), HasSubstr(made_at(0)),
                                                            HasSubstr(made_at(1)), HasSubstr(made_at(6)))));
     runtime.wait();
+  }
+}
+
+/// Waits until another worker has begun something, or too long. \param forks  so that what was forked is shared
+void linger(const std::atomic<bool>& begun, bool forks, int ms = 50) {
+  for (const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(ms);
+       !begun && std::chrono::steady_clock::now() < end;) {
+    if (!forks) continue;
+    Fork nothing([] {});
+    nothing.join();
+  }
+}
+
+// A worker shares a loop, and then, in a join, steals a part F of what another one runs. That one waits for F, and may
+// not take its block of the loop: the block is no part of F, and gets a future that lies below on the same stack.
+TEST(SharedFuture, AWaitTakesNoPartOfALoopThatItDoesNotNeed) {
+  Runtime runtime({.workers = 3});
+  const auto busy = [](int ms) {
+    for (const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(ms);
+         std::chrono::steady_clock::now() < end;) {
+    }
+  };
+  for (std::int64_t round = 0; round < rounds(5); ++round) {
+    std::atomic<bool> loop{false}, made{false}, other{false}, gets{false}, part{false}, all{false};
+    std::optional<SharedFuture<int>> future;
+    TaskGraph graph("of worker 2");
+    graph.task(2, [&](const Turn&) {
+      Fork shares([&] {
+        loop = true;
+        busy(5);  // so that others ask
+        parallel_for(runtime, std::views::iota(0, 2), [&](int k) {
+          if (k == 1) return static_cast<void>(made && future->get() == 0);
+          busy(3);
+          Fork long_one([&] { other = true, busy(50); });
+          linger(other, false);
+          future.emplace(async(runtime, [&] {
+            Fork stolen([&] { part = true, busy(20); });
+            linger(part, true);
+            return stolen.join(), 1;
+          }));
+          made = true;
+          Fork getter([&] { gets = true, future->get(); });
+          all = true;
+          linger(gets, true);
+          getter.join();
+          long_one.join();
+        });
+      });
+      linger(loop, true);
+      linger(all, false, 200);
+      shares.join();
+    });
+    CompiledGraph compiled(runtime, std::move(graph));
+    compiled.launch({.iterations = 1});
+    ASSERT_NO_THROW(runtime.wait()) << round;
   }
 }
 
