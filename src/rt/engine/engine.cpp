@@ -69,7 +69,7 @@ RuntimeOptions complete(RuntimeOptions options) {
 Engine::Engine(RuntimeOptions options)
     : options_(complete(std::move(options))), completion_(options_.cores.size()),
       progress_(options_.communicator == nullptr ? nullptr : &options_.communicator->messages().progress_engine()),
-      threads_(*this, options_.cores.size()) {
+      threads_(*this, options_.cores.size()), awake_(options_.cores.size()) {
   register_barriers();
   count_forks();
   const std::size_t number = options_.cores.size();

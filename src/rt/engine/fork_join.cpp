@@ -131,15 +131,6 @@ bool Worker::steal_branch(bool asks) noexcept {
   return false;
 }
 
-bool Worker::any_branches() noexcept {
-  bool any = false;
-  for (Worker* const victim : victims_) {
-    victim->branches_.request();
-    any = any || victim->branches_.any() || victim->loops_.offers(block_of(*victim)) != 0;
-  }
-  return any;
-}
-
 std::uint32_t Worker::room_for_blocks() noexcept {
   const auto workers = static_cast<std::uint32_t>(engine_.workers());
   return loops_.make_room(workers) ? workers : 1;

@@ -191,14 +191,14 @@ bool Worker::park(const Until& until, std::chrono::nanoseconds most) {
     engine_.main_.starved.fetch_add(1);
   else
     publish_idle();
-  engine_.asleep_.fetch_add(1, std::memory_order_relaxed);
+  engine_.awake_.park(static_cast<std::size_t>(index_));
   const auto busy = [this] { return index_ == 0 ? engine_.completion_.busy() : Completion::anybody; };
   const std::size_t before = busy();
   if (index_ == 0) engine_.completion_.await(checks_between_tasks_ ? Completion::anybody : before);
   // Worker 0 does not sleep if its last scan has stopped at another worker than `before`, which does not know that it
   // must wake worker 0.
   const auto found = [&] {
-    return has_messages() || any_stealable() || any_branches() || until() || busy() != before ||
+    return has_messages() || any_to_steal() || until() || busy() != before ||
            (is_starved && engine_.main_.taken.load());
   };
   bool is_timed = false;
@@ -206,7 +206,7 @@ bool Worker::park(const Until& until, std::chrono::nanoseconds most) {
     is_timed = park_at_doorbell(found, most);
   else
     sleeper_.sleep_unless(found, most);
-  engine_.asleep_.fetch_sub(1, std::memory_order_relaxed);
+  if (engine_.awake_.wake(static_cast<std::size_t>(index_))) request_work();
   if (is_starved) engine_.main_.starved.fetch_sub(1);
   return is_timed;
 }
@@ -221,7 +221,7 @@ bool Worker::park_at_doorbell(const Found& found, std::chrono::nanoseconds most)
                           most);  // `open` wakes it when the rank begins to poll
     return false;
   }
-  const auto asleep = [this] { return engine_.asleep_.load() == engine_.workers() - (engine_.main_.taken ? 0 : 1); };
+  const auto asleep = [this] { return engine_.awake_.asleep() == engine_.workers() - (engine_.main_.taken ? 0 : 1); };
   // If only polls show arrivals, `anything` says when to poll next, and not that something has arrived.
   const auto found_or_arrived = [&] { return found() || (!progress.only_polls_show() && progress.anything()); };
   if (asleep() && !engine_.waits_at_doorbell_.exchange(true)) {

@@ -167,8 +167,8 @@ void Worker::share() {
 }
 
 void Worker::wake_a_thief() noexcept {
-  light_barrier();  // as in Sleeper::wake: a sleeper adds itself to asleep_, and then checks for work once more
-  if (engine_.asleep_.load(std::memory_order_relaxed) == 0) return;
+  light_barrier();  // as in Sleeper::wake: a sleeper says that it parks, and then checks for work once more
+  if (engine_.awake_.asleep() == 0) return;
   for (Worker* thief : victims_)
     if (thief->sleeper_.wake()) return;
 }
@@ -185,13 +185,19 @@ Worker* Worker::victim() noexcept {
   return nullptr;
 }
 
-bool Worker::any_stealable() noexcept {
+void Worker::request_work() noexcept {
+  stealable_.range().request();
+  branches_.request();
+}
+
+bool Worker::any_to_steal() noexcept {
   bool any = false;
-  for (Worker* victim : victims_) {
-    StealableRange& range = victim->stealable_.range();
-    range.request();
-    any = any || range.left() > 0;
-  }
+  engine_.awake_.each([&](int k) {
+    Worker& victim = engine_.worker(k);
+    victim.request_work();
+    any = any || victim.stealable_.range().left() > 0 || victim.branches_.any() ||
+          victim.loops_.offers(block_of(victim)) != 0;
+  });
   return any;
 }
 

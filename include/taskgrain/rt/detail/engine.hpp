@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "taskgrain/rt/detail/awaited_ends.hpp"
+#include "taskgrain/rt/detail/awake_workers.hpp"
 #include "taskgrain/rt/detail/completion.hpp"
 #include "taskgrain/rt/detail/entry.hpp"
 #include "taskgrain/rt/detail/failures.hpp"
@@ -161,7 +162,7 @@ class Engine {
 
   // Written seldom. One of the parked workers waits at the doorbell of this rank, and one more polls with a timeout.
   alignas(apart) std::atomic<bool> waits_at_doorbell_{false}, parks_with_timeout_{false};
-  std::atomic<int> asleep_{0};  // workers that sleep or are about to; written by each of them
+  AwakeWorkers awake_;
   OutsideCounts outside_;
   alignas(apart) std::atomic<int> inside_{0};  // threads outside that touch the engine: it lives until they have left
 };

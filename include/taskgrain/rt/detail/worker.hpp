@@ -212,8 +212,10 @@ class alignas(apart) Worker {
   Worker* victim() noexcept;
   /// Takes tasks and runs one of them. \returns whether it got any
   bool steal(Worker& victim);
-  /// Whether any worker has stealable tasks. Requests tasks of all.
-  bool any_stealable() noexcept;
+  /// Whether any worker has something to steal. Requests it of all that are awake. \pre this one is parked
+  bool any_to_steal() noexcept;
+  /// By itself or a thief: it shares what it makes next.
+  void request_work() noexcept;
   void publish_idle();
   void publish_busy();
 
@@ -227,8 +229,6 @@ class alignas(apart) Worker {
   /// Takes a branch, or its block of a loop, of another worker and runs it.
   /// \param asks  whether it asks those that have none
   bool steal_branch(bool asks) noexcept;
-  /// Whether any worker has stealable branches. Asks all.
-  bool any_branches() noexcept;
   /// Runs parts of a branch that was stolen until it has ended.
   void await(Branch& branch) noexcept;
   /// Waits for what another worker runs, and sleeps if that takes long.

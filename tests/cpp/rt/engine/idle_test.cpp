@@ -141,5 +141,34 @@ TEST(Wake, AThiefWhenAWorkerHasMoreThanItCanDo) {
   EXPECT_TRUE(met) << "no two tasks ran at once";
 }
 
+TEST(Wake, AThiefThatSleptBeforeItsVictimWoke) {
+  for (const int workers : {3, 70}) {
+    const auto before = all_threads();
+    Runtime runtime({.workers = workers, .spin = 0ns});
+    const auto threads = threads_since(before);
+    const int maker = workers - 1;
+    int made = 0;  // by the maker
+    std::atomic<int> ran{0}, ended{0};
+    Taskflow<int> parts(runtime, "parts"), makers(runtime, "makers");
+    parts.indegree([](int) { return 1; }).worker([&](int) { return maker; }).run([&](int) { ++ran; });
+    makers.indegree([](int) { return 1; }).worker([&](int) { return maker; }).bound([](int) { return true; });
+    makers.run([&](int k) {
+      const bool came = eventually([&, last = ran.load()] {  // only a thief can run a part while this runs
+        parts.fulfill(made++);
+        return ran > last;
+      });
+      EXPECT_TRUE(came) << "for " << k;
+      ended = k + 1;
+    });
+    for (int k = 0; k < 60; ++k) {
+      if (k % 20 == 0) {
+        ASSERT_TRUE(fall_asleep(threads));
+      }
+      makers.fulfill(k);
+      ASSERT_TRUE(eventually([&] { return ended == k + 1 && ran == made; }));
+    }
+  }
+}
+
 }  // namespace
 }  // namespace taskgrain::rt
