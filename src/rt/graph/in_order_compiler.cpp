@@ -53,8 +53,8 @@ class InOrderCompiler {
 
   bool sends(std::uint32_t n) const { return graph_.node(n).kind == Compiler::NodeKind::send; }
 
-  /// Orders each program by level; within a level first the records that other workers wait for, then sends, then the
-  /// rest.
+  /// Orders each program by level; within a level first the records that other workers wait for, then sends, those to
+  /// one rank together, then the rest.
   void lay_out() {
     std::vector<std::vector<std::uint32_t>> nodes(workers_);
     std::vector<bool> watched(graph_.size(), false);
@@ -67,13 +67,15 @@ class InOrderCompiler {
     }
     for (std::size_t w = 0; w < workers_; ++w) {
       std::ranges::stable_sort(nodes[w], {}, [&](std::uint32_t n) {
-        return sends(n) ? 3 * level_of_send(n) + 1 : 3 * std::uint64_t{graph_.level[n]} + (watched[n] ? 0 : 2);
+        return sends(n) ? std::pair(3 * level_of_send(n) + 1, rank_of_send(n))
+                        : std::pair(3 * std::uint64_t{graph_.level[n]} + (watched[n] ? 0 : 2), 0);
       });
       programs_.workers[w].records.reserve(nodes[w].size());
       for (const std::uint32_t n : nodes[w]) lay_out(n, programs_.workers[w].records);
     }
   }
 
+  int rank_of_send(std::uint32_t n) const { return graph_.all_sends()[graph_.number[n]].rank; }
   /// The level of the last task before it.
   std::uint64_t level_of_send(std::uint32_t n) const { return graph_.level[n] == 0 ? 0 : graph_.level[n] - 1; }
 
@@ -81,7 +83,7 @@ class InOrderCompiler {
   /// wait for the predecessors of a later one.
   void lay_out(std::uint32_t n, std::vector<InOrderRecord>& records) {
     if (sends(n)) {
-      const int rank = graph_.all_sends()[graph_.number[n]].rank;
+      const int rank = rank_of_send(n);
       const bool joins = !records.empty() && records.back().instruction == Instruction::send &&
                          programs_.groups[records.back().operand].rank == rank &&
                          level_of_send(n) == level_of_last_send_;

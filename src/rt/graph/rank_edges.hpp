@@ -90,8 +90,8 @@ class LaunchAgreement {
 
 class RankEdges {
  public:
-  /// By all ranks.
-  RankEdges(Messages& ranks, const Compiler& graph, const InOrderPrograms& programs);
+  /// By all ranks. Leaves out waits of the programs that others imply.
+  RankEdges(Messages& ranks, const Compiler& graph, InOrderPrograms& programs);
   ~RankEdges();
   RankEdges(const RankEdges&) = delete;
   RankEdges& operator=(const RankEdges&) = delete;

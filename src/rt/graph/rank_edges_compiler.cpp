@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "graph_compiler.hpp"
@@ -37,7 +38,7 @@ struct WindowHead {
 
 }  // namespace
 
-RankEdges::RankEdges(Messages& ranks, const Compiler& graph, const InOrderPrograms& programs)
+RankEdges::RankEdges(Messages& ranks, const Compiler& graph, InOrderPrograms& programs)
     : first_credit_(programs.first_credit), endpoint_(std::make_shared<EdgeEndpoint>(ranks, graph.name())),
       sender_(ranks, *endpoint_, programs), receiver_(ranks, *endpoint_, graph, programs),
       launches_(ranks, *endpoint_, sender_, receiver_) {
@@ -53,6 +54,7 @@ RankEdges::RankEdges(Messages& ranks, const Compiler& graph, const InOrderProgra
   }
   endpoint_->open(*this);
   sender_.attach(ranks.exchange(receiver_.make_windows(graph, programs, groups, tags), "CompiledGraph"), tags);
+  for (InOrderProgram& program : programs.workers) receiver_.leave_out_waits(program, first_credit_);
   ranks.exchange(Messages::Gathered(1), "CompiledGraph");  // a barrier: no rank launches before all are ready
 }
 
@@ -175,6 +177,22 @@ Messages::Gathered EdgeReceiver::make_windows(const Compiler& graph, const InOrd
     }
   }
   return windows;
+}
+
+void EdgeReceiver::leave_out_waits(InOrderProgram& program, std::uint32_t first_credit) const {
+  std::set<std::pair<const std::byte*, bool>> waited;  // for these blocks of a group; of the previous iteration
+  const std::vector<Wait> all = std::exchange(program.waits, {});
+  auto next = all.begin();
+  for (InOrderRecord& record : program.records) {
+    for (const auto end = all.begin() + record.waits_end; next != end; ++next) {
+      if (next->by_rank && next->channel < first_credit) {
+        const std::byte* const blocks = slots_[next->channel - first_receive_].blocks;
+        if (waited.contains({blocks, false}) || !waited.emplace(blocks, next->offset == 0).second) continue;
+      }
+      program.waits.push_back(*next);
+    }
+    record.waits_end = static_cast<std::uint32_t>(program.waits.size());
+  }
 }
 
 void EdgeSender::attach(const Messages::Gathered& windows, int tags) {

@@ -6,6 +6,8 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
+#include <stdexcept>
 #include <utility>
 #include <vector>
 
@@ -48,6 +50,7 @@ class SimulatedGraph {
     CompileStatistics statistics;
     detail::Compiler compiler(share_.graph(comm), workers, statistics);
     programs_ = detail::compile_in_order(compiler, statistics);
+    check_groups(compiler);
     edges_ = std::make_unique<RankEdges>(detail::ranks_of(compiler), compiler, programs_);
     outline_.emplace(std::move(compiler).outline(false));
     workers_.resize(static_cast<std::size_t>(workers));
@@ -115,6 +118,17 @@ class SimulatedGraph {
   }
 
  private:
+  /// What a worker sends to one rank in one level is one group.
+  void check_groups(const detail::Compiler& compiler) const {
+    for (const auto& program : programs_.workers) {
+      std::set<std::pair<int, std::uint32_t>> groups;
+      for (const InOrderRecord& record : program.records)
+        if (record.instruction == Instruction::send &&
+            !groups.emplace(programs_.groups[record.operand].rank, std::max(compiler.level[record.node], 1U)).second)
+          throw std::logic_error("a worker sends one rank two groups in one level");
+    }
+  }
+
   struct Worker {
     bool running = false, parked = false;
     std::int64_t iteration = 0;
