@@ -334,14 +334,19 @@ TEST(SharedFuture, AWaitTakesNoPartOfALoopThatItDoesNotNeed) {
 
 TEST(SharedFuture, ThatIsNestedTooDeeplyIsAnError) {
   constexpr std::size_t number = 20'000;
+  std::atomic<bool> tried{false};
   std::vector<SharedFuture<int>> chain;
   chain.reserve(number);
   Runtime runtime({.workers = 2, .stack_bytes = 512 << 10});  // ends before the chain, and runs what is left
   runtime.on_each_worker([&](int worker) {
     if (worker == 0) return 0;
-    chain.push_back(async(runtime, [] { return 0; }));
+    chain.push_back(async(runtime, [&] {  // so that who takes the first ones ends none
+      while (!tried) std::this_thread::yield();
+      return 0;
+    }));
     while (chain.size() < number) chain.push_back(async(runtime, [&before = chain.back()] { return before.get(); }));
     EXPECT_THAT([&] { static_cast<void>(chain.back().get()); }, ThrowsMessage<UsageError>(HasSubstr("stack")));
+    tried = true;
     return 0;
   });
 }
