@@ -80,7 +80,10 @@ class TaskgrainForkRanks final : public ProcessSystem {
           const Outputs& outputs = outputs_[task.graph];
           thread_local std::vector<rt::Checkout<const std::byte>> held;
           thread_local std::vector<const std::byte*> inputs;
-          held.clear(), inputs.clear();
+          const struct Ended {
+            ~Ended() { held.clear(); }
+          } ended;
+          inputs.clear();
           for (const auto [first, last] : outputs.graph.deps(step, task.point)) {
             held.push_back(outputs.read(step - 1, first, last));
             for (std::int64_t point = first; point <= last; ++point)
@@ -89,7 +92,6 @@ class TaskgrainForkRanks final : public ProcessSystem {
           const auto output = outputs.of(step).write(outputs.at(task.point), outputs.stride);
           run.execute_point(*contexts_[static_cast<std::size_t>(rt::this_worker())], task.graph, step, task.point,
                             output.data(), inputs);
-          held.clear();
         });
       }
     });
