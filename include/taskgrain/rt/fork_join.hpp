@@ -97,7 +97,11 @@ class [[nodiscard]] Fork final : detail::Branch {
     detail::Worker* const worker = std::exchange(worker_, nullptr);
     if (worker == nullptr || worker != detail::Worker::current()) [[unlikely]]
       refuse(worker);
-    if (worker->unfork(*this)) return std::invoke(call_);
+    if (worker->unfork(*this)) {
+      if (detail::in_program) [[unlikely]]
+        return run_in_program();
+      return std::invoke(call_);
+    }
     if (std::exception_ptr* const thrown = std::get_if<2>(&result_))
       std::rethrow_exception(std::exchange(*thrown, nullptr));
     if constexpr (!std::is_void_v<Result>) return std::get<1>(std::move(result_));
@@ -116,6 +120,10 @@ class [[nodiscard]] Fork final : detail::Branch {
     } catch (...) {
       fork.result_.template emplace<2>(std::current_exception());
     }
+  }
+  [[gnu::noinline]] Result run_in_program() {
+    const detail::InProgram elsewhere(false);  // another worker could have taken it
+    return std::invoke(call_);
   }
   [[noreturn, gnu::noinline]] void refuse(detail::Worker* worker) {
     worker_ = worker;

@@ -113,9 +113,9 @@ class GlobalArray {
   static_assert(alignof(T) <= detail::apart, "the memory is aligned to 128 bytes");
 
  public:
-  /// By all ranks.
+  /// By all ranks, where they may call `fence`.
   /// \param name  for errors
-  /// \throws UsageError  the ranks give other sizes; std::bad_alloc  there is no memory, with a rank and a
+  /// \throws UsageError  the ranks give other sizes; as fence; std::bad_alloc  there is no memory, with a rank and a
   ///   number: on all ranks
   GlobalArray(GlobalMemory& memory, std::size_t size, Blocks blocks = {}, std::string name = "array")
       : memory_(&memory), storage_(&memory.core().add(std::move(name), size, sizeof(T), blocks.of)) {}
@@ -180,19 +180,6 @@ class GlobalArray {
   detail::GlobalStorage* storage_;
 };
 
-namespace detail {
-/// What a rank does alone between two waits for all: what it throws fails the others, which wait for it.
-template <typename Call>
-auto failing_all(const GlobalMemory& memory, const Call& call) {
-  try {
-    return call();
-  } catch (...) {
-    memory.core().fail();
-    throw;
-  }
-}
-}  // namespace detail
-
 /// By all ranks: calls `body(element)` for each element of this rank's range, on its workers, and fences. Calls run
 /// beside each other, on all ranks; they see what was written before the loop.
 /// \throws what a body throws, which fails all other ranks; as GlobalMemory::fence
@@ -201,7 +188,7 @@ template <std::ranges::random_access_range Range, typename Body>
 void parallel_for(GlobalMemory& memory, Range&& range, const Body& body, Grain grain = {}) {
   using Number = std::ranges::range_difference_t<Range>;
   const auto begin = std::ranges::begin(range);
-  detail::failing_all(memory, [&] {
+  detail::failing_all(memory.core(), [&] {
     parallel_for(
         memory.runtime(), std::views::iota(Number{0}, static_cast<Number>(std::ranges::size(range))),
         [&](Number k) {
@@ -230,7 +217,7 @@ Value parallel_reduce(const GlobalArray<T>& array, Value identity, const Combine
                       const Transform& transform = {}) {
   GlobalMemory& memory = array.memory();
   Runtime& runtime = memory.runtime();
-  const Value own = detail::failing_all(memory, [&] {
+  const Value own = detail::failing_all(memory.core(), [&] {
     return parallel_reduce(runtime, array.own(), std::move(identity), combine,
                            [&](std::size_t index) { return std::invoke(transform, array.read(index, 1)[0]); },
                            {.least = 1000, .fixed = true});

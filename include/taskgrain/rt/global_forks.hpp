@@ -216,7 +216,8 @@ class GlobalForks {
       } catch (...) {
         thrown = std::current_exception();
       }
-      if (core_->rank() == 0) core_->end(bytes, sizeof result, detail::text_of(thrown));
+      if (core_->rank() == 0)
+        detail::failing_all(memory_->core(), [&] { core_->end(bytes, sizeof result, detail::text_of(thrown)); });
     });
     memory_->fence();  // before a rank leaves by an exception, all know of it
     if (thrown) std::rethrow_exception(thrown);

@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <cstdint>
 #include <fstream>
+#include <new>
 #include <optional>
 #include <sstream>
 #include <string>
@@ -81,15 +82,20 @@ Watch::~Watch() {
 }
 
 void Watch::watch() {
-  do {
+  for (bool goes_on = true; goes_on;) {
     heartbeat_due_ = Clock::now() >= next_heartbeat_;
     if (heartbeat_due_) {
       next_heartbeat_ = Clock::now() + interval_;
       segment_.block(segment_.rank()).heartbeats.fetch_add(1, std::memory_order_relaxed);
     }
-    for (Peer& peer : peers_)
-      if (!peer.lost) check(peer);
-  } while (sleep());
+    try {
+      for (Peer& peer : peers_)
+        if (!peer.lost) check(peer);
+      goes_on = sleep();
+    } catch (const std::bad_alloc&) {  // the next round does it
+      std::this_thread::sleep_for(ended_interval);
+    }
+  }
 }
 
 bool Watch::sleep() {
@@ -180,10 +186,10 @@ bool Watch::stays_stopped(Peer& peer) const {
 }
 
 void Watch::lose(Peer& peer, const std::string& fallback) {
-  peer.lost = true;
-  peer.handle.reset();
   const Segment::Failure failure = segment_.failure(peer.rank);
   lost_(failure.rank, failure.why.empty() ? fallback : failure.why);
+  peer.lost = true;
+  peer.handle.reset();
 }
 
 }  // namespace taskgrain::rt::detail

@@ -60,6 +60,7 @@ bool Worker::unfork_slowly(Branch& branch, bool drops) noexcept {
       await(*newest);
       branches_.drop();
     } else if (newest != &branch && !drops) {
+      const InProgram elsewhere(false);
       newest->run();
       newest->end_here();
     }

@@ -5,6 +5,7 @@
 /// A copy is listed while it is as its elements' homes are: from when it is asked for, or checked in after a write,
 /// until the next fence or the next write of one of its elements by this rank. It lives while it is listed or used.
 ///   bytes() ≤ most, the sum of all that live
+/// All memory that a copy needs until it ends it has from its beginning: what ends a checkout cannot fail for want of it.
 
 #include <atomic>
 #include <cstddef>
@@ -14,6 +15,7 @@
 #include <memory>
 #include <new>
 #include <utility>
+#include <vector>
 
 #include "taskgrain/rt/detail/global_memory.hpp"
 #include "taskgrain/rt/detail/pause.hpp"
@@ -29,21 +31,37 @@ inline ElementBytes element_bytes(std::size_t number) {
   return ElementBytes(static_cast<std::byte*>(::operator new(number, std::align_val_t(apart))));
 }
 
+struct GlobalCopy;
+using ListedCopies = std::multimap<std::pair<std::uint32_t, std::size_t>, GlobalCopy*>;  // by array and first element
+
+/// Another host that has elements of a copy, and one of its ranks.
+struct GlobalHome {
+  int host, rank;
+};
+
 /// Elements [first, first + count) of an array.
 struct GlobalCopy {
-  GlobalCopy(const GlobalStorage& of, std::size_t from, std::size_t number)
-      : storage(&of), first(from), count(number) {}
+  GlobalCopy(const GlobalStorage& of, std::size_t from, std::size_t number, std::vector<GlobalHome> on)
+      : storage(&of), first(from), count(number), homes(std::move(on)), elements(element_bytes(bytes())),
+        unheard(parts()), put(1, this) {}
 
   const GlobalStorage* const storage;
   const std::size_t first, count;
-  ElementBytes elements{};
-  std::atomic<int> missing{0};  ///< parts that have not come; at 0 the elements may be read
-  std::atomic<int> unheard{0};  ///< parts that have not been stored at their homes
+  const std::vector<GlobalHome> homes;
+  const ElementBytes elements;
+  std::atomic<int> missing{0};    ///< parts that have not come; at 0 the elements may be read
+  std::atomic<bool> lost{false};  ///< not all parts were asked for
+  std::atomic<int> unheard;       ///< parts that have not been stored at their homes
   // Under the lock of the memory:
-  int uses = 0;  ///< checkouts, and transfers under way
-  bool listed = false;
+  int uses = 1;                    ///< checkouts, and transfers under way
+  std::uint64_t put_number = 0;    ///< among all that go home
+  std::list<GlobalCopy*> put;      ///< this, while it does not go home
+  ListedCopies::node_type node{};  ///< empty while it is listed
   std::list<GlobalCopy>::iterator place{};
 
+  /// Of the other hosts, and of this one, which may be empty.
+  int parts() const noexcept { return static_cast<int>(homes.size()) + 1; }
+  bool listed() const noexcept { return node.empty(); }
   std::size_t bytes() const noexcept { return count * storage->element_bytes; }
   std::byte* at(std::size_t index) const noexcept { return elements.get() + (index - first) * storage->element_bytes; }
   bool overlaps(const GlobalStorage& of, std::size_t from, std::size_t number) const noexcept {
@@ -66,30 +84,27 @@ class GlobalCopies {
   /// Drops copies that nobody uses, the longest unused first, until so many bytes find room. \returns whether they do
   bool make_room(std::size_t bytes);
   /// A new copy, used once, not listed. \pre there is room
-  GlobalCopy& add(const GlobalStorage& storage, std::size_t first, std::size_t count);
-  void list(GlobalCopy& copy);
+  GlobalCopy& add(const GlobalStorage& storage, std::size_t first, std::size_t count, std::vector<GlobalHome> homes);
+  void list(GlobalCopy& copy) noexcept;
+  void unlist(GlobalCopy& copy) noexcept;
   /// Takes those with any of these elements off the list.
-  void unlist(const GlobalStorage& storage, std::size_t first, std::size_t count);
-  void unlist_all();
+  void unlist(const GlobalStorage& storage, std::size_t first, std::size_t count) noexcept;
+  void unlist_all() noexcept;
   /// One that is used; null if there is none.
   const GlobalCopy* used() const noexcept;
   /// One use less.
-  void release(GlobalCopy& copy) {
-    if (--copy.uses == 0 && !copy.listed) erase(copy);
+  void release(GlobalCopy& copy) noexcept {
+    if (--copy.uses == 0 && !copy.listed()) erase(copy);
   }
 
  private:
-  using Listed = std::multimap<std::pair<std::uint32_t, std::size_t>, GlobalCopy*>;  // by array and first element
-
-  void unlist(GlobalCopy& copy);
-  Listed::iterator unlist(Listed::iterator at);
-  void erase(GlobalCopy& copy);
+  ListedCopies::iterator unlist(ListedCopies::iterator at) noexcept;
+  void erase(GlobalCopy& copy) noexcept;
 
   const std::size_t most_;
   std::size_t bytes_ = 0;
-  std::map<std::uint32_t, std::size_t> longest_;  // by array: the most elements of a listed copy since the last fence
-  std::list<GlobalCopy> copies_;                  // the last used first
-  Listed listed_;
+  std::list<GlobalCopy> copies_;  // the last used first
+  ListedCopies listed_;
 };
 
 }  // namespace taskgrain::rt::detail

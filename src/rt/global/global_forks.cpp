@@ -10,6 +10,7 @@
 #include <cstring>
 #include <deque>
 #include <exception>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -95,15 +96,15 @@ class GlobalForksOfRanks final : public GlobalForksCore {
 
    private:
     void change(int by) noexcept {
-      std::deque<Taken> unwanted;
+      std::list<Taken> unwanted;
       {
         const std::lock_guard lock(of_.mutex_);
         of_.waiting_ += by;
         if (of_.waiting_ == 0) unwanted.swap(of_.taken_);
       }
       try {
-        for (const Taken& taken : unwanted) of_.return_->send(taken.home, taken.frame);
-      } catch (const std::exception&) {  // a rank has failed
+        for (const Taken& taken : unwanted) of_.tell(of_.return_, taken.home, taken.frame);
+      } catch (const std::exception&) {  // each wait says that a rank has failed
       }
     }
 
@@ -111,6 +112,11 @@ class GlobalForksOfRanks final : public GlobalForksCore {
     const int by_;
   };
 
+  /// Sends a message. Where it cannot, all ranks fail: another one waits for it.
+  template <typename... Params, typename... Args>
+  void tell(const std::optional<ActiveMessage<Params...>>& message, int to, const Args&... args) {
+    failing_all(*memory_, [&] { message->send(to, args...); });
+  }
   void unlink(GlobalFrame& frame) noexcept;
   void take_messages();
   bool take_back(GlobalFrame& frame) noexcept;
@@ -140,7 +146,7 @@ class GlobalForksOfRanks final : public GlobalForksCore {
   std::unordered_map<std::uint64_t, GlobalFrame*> away_;
   std::deque<int> questions_of_;    // ranks that wait for an answer
   std::vector<bool> asked_;         // ranks that have not answered this one
-  std::deque<Taken> taken_;         // answers that have not begun
+  std::list<Taken> taken_;          // answers that have not begun
   int waiting_ = 0;                 // threads that take calls of others
   std::size_t next_ = 0, far_ = 0;  // whom it asks next
   std::chrono::microseconds patience_ = shortest_patience;
@@ -160,7 +166,7 @@ void GlobalForksOfRanks::make_messages(const std::shared_ptr<GlobalForksOfRanks>
   ask_ = comm_->active_message(
       [self](int from) {
         const std::lock_guard lock(self->mutex_);
-        if (!self->runs_.load()) return self->nothing_->send(from, self->rank());
+        if (!self->runs_.load()) return self->tell(self->nothing_, from, self->rank());
         self->questions_of_.push_back(from);
         self->questions_.store(static_cast<int>(self->questions_of_.size()), std::memory_order_release);
       },
@@ -175,7 +181,7 @@ void GlobalForksOfRanks::make_messages(const std::shared_ptr<GlobalForksOfRanks>
       [self](int home, std::uint64_t frame, std::uint32_t call, view<std::byte> arguments) {
         const std::lock_guard lock(self->mutex_);
         self->asked_[static_cast<std::size_t>(home)] = false;
-        if (self->waiting_ == 0) return self->return_->send(home, frame);
+        if (self->waiting_ == 0) return self->tell(self->return_, home, frame);
         self->taken_.push_back({home, frame, call, {arguments.begin(), arguments.end()}});
       },
       "fork");
@@ -259,8 +265,9 @@ void GlobalForksOfRanks::drop(GlobalFrame& frame) noexcept {
     }
     try {
       take_messages();
-    } catch (const std::exception&) {
+    } catch (const RankFailed&) {
       failed = true;
+    } catch (const std::exception&) {  // there was no memory for an answer to another rank
     }
   }
 }
@@ -272,20 +279,20 @@ void GlobalForksOfRanks::answer() {
   {
     const std::lock_guard lock(mutex_);
     if (questions_of_.empty()) return;
+    frame = oldest_;
+    if (frame != nullptr) away_.emplace(frame->number, frame);  // first: for this there may be no memory
     to = questions_of_.front();
     questions_of_.pop_front();
     questions_.store(static_cast<int>(questions_of_.size()), std::memory_order_relaxed);
-    frame = oldest_;
     if (frame != nullptr) {
       unlink(*frame);
       frame->state.store(State::away, std::memory_order_relaxed);
-      away_.emplace(frame->number, frame);
     }
   }
-  if (frame == nullptr) return nothing_->send(to, rank());
-  memory_->release();
-  give_->send(to, rank(), frame->number, frame->call->number,
-              {const_cast<std::byte*>(frame->arguments), frame->call->arguments_bytes});
+  if (frame == nullptr) return tell(nothing_, to, rank());
+  failing_all(*memory_, [&] { memory_->release(); });
+  tell(give_, to, rank(), frame->number, frame->call->number,
+       view<std::byte>(const_cast<std::byte*>(frame->arguments), frame->call->arguments_bytes));
 }
 
 void GlobalForksOfRanks::ended(std::uint64_t number, State how, view<std::byte> result) {
@@ -293,11 +300,11 @@ void GlobalForksOfRanks::ended(std::uint64_t number, State how, view<std::byte> 
   const auto found = away_.find(number);
   if (found == away_.end()) return;
   GlobalFrame& frame = *found->second;
-  away_.erase(found);
   if (how == State::threw)
     frame.error.assign(reinterpret_cast<const char*>(result.data()), result.size());
   else
     std::ranges::copy(result, frame.result);
+  away_.erase(found);
   frame.state.store(how, std::memory_order_release);
 }
 
@@ -347,7 +354,10 @@ bool GlobalForksOfRanks::work() {
   }
   if (mine == nullptr && !taken) return ask(), false;
   const Waiting runs(*this, -1);
-  mine != nullptr ? run(*mine) : run(*taken);
+  if (mine != nullptr)
+    run(*mine);
+  else
+    failing_all(*memory_, [&] { run(*taken); });  // another rank waits for it
   return true;
 }
 
@@ -370,7 +380,7 @@ void GlobalForksOfRanks::ask() {
     if (asked_[static_cast<std::size_t>(to)]) return;
     asked_[static_cast<std::size_t>(to)] = true;
   }
-  ask_->send(to, rank());
+  tell(ask_, to, rank());
 }
 
 void GlobalForksOfRanks::run(GlobalFrame& frame) {
@@ -430,8 +440,10 @@ void GlobalForksOfRanks::begin(const GlobalCall& called) {
 }
 
 void GlobalForksOfRanks::help(std::byte* result, std::size_t bytes) {
-  work_until([&] { return over_.load(std::memory_order_acquire); });
-  leave();
+  failing_all(*memory_, [&] {
+    work_until([&] { return over_.load(std::memory_order_acquire); });
+    leave();
+  });
   const std::lock_guard lock(mutex_);
   if (threw_) throw ThrownElsewhere(std::string(reinterpret_cast<const char*>(result_.data()), result_.size()));
   std::copy_n(result_.data(), std::min(bytes, result_.size()), result);

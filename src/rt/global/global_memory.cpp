@@ -33,6 +33,13 @@ class NoMemory : public std::bad_alloc {
   const std::string what_;
 };
 
+/// While it lives, this thread waits for all ranks as the program outside of `fork_join` does.
+CurrentWorkerScope as_program(const char* call) {
+  if (Worker::current() != nullptr && !in_program)
+    throw UsageError(std::string("a task cannot wait for all ranks: ") + call + " in the program");
+  return CurrentWorkerScope(nullptr);
+}
+
 std::string elements(const GlobalStorage& storage, std::size_t first, std::size_t count) {
   return storage.name + " [" + std::to_string(first) + ", " + std::to_string(first + count) + ")";
 }
@@ -103,11 +110,13 @@ void GlobalMemoryOfRanks::make_messages(const std::shared_ptr<GlobalMemoryOfRank
 
 GlobalStorage& GlobalMemoryOfRanks::add(std::string name, std::size_t size, std::size_t element_bytes,
                                         std::size_t block) {
+  const CurrentWorkerScope outside = as_program("make a GlobalArray");
+  const std::uint32_t number = next_++;  // the same on all ranks, whatever fails on one
   const auto all = static_cast<std::size_t>(ranks());
   if (block == 0) block = std::max<std::size_t>(1, (size + all - 1) / all);
   auto made = std::make_unique<Array>();
   Array& array = *made;
-  array.storage = {next_, std::move(name), {size, block, ranks()}, element_bytes};
+  array.storage = {number, std::move(name), {size, block, ranks()}, element_bytes};
   GlobalStorage& storage = array.storage;
   storage.all_here = hosts_.number() == 1;
   storage.checks = options_.check;
@@ -121,7 +130,7 @@ GlobalStorage& GlobalMemoryOfRanks::add(std::string name, std::size_t size, std:
   }
   {
     const std::lock_guard lock(mutex_);
-    arrays_.emplace(next_++, std::move(made));
+    arrays_.emplace(number, std::move(made));
   }
   if (comm_ != nullptr) {
     const auto offset = array.shared != nullptr ? comm_->messages().shared_memory()->offset(array.shared) : 0;
@@ -144,12 +153,12 @@ GlobalStorage& GlobalMemoryOfRanks::add(std::string name, std::size_t size, std:
       storage.elements =
           comm_->messages().shared_memory()->at(home, std::get<0>(told[static_cast<std::size_t>(home)])[3]);
   }
-  array.ended = !unlike.empty() || !none.empty();
   if (!unlike.empty()) throw UsageError(unlike);
   if (!none.empty()) throw NoMemory(none);
   zero_own(storage);
   release();
   wait_for_all();
+  array.ended = false;
   return storage;
 }
 
@@ -190,11 +199,9 @@ void GlobalMemoryOfRanks::free_ended() noexcept {
 // -- fences
 
 void GlobalMemoryOfRanks::fence() {
-  if (Worker::current() != nullptr && !(in_program && global_strand == 0))
-    throw UsageError("a task cannot wait for all ranks: call fence in the program");
-  const CurrentWorkerScope outside(nullptr);  // as the program outside of fork_join waits
-  if (comm_ != nullptr) comm_->progress();    // throws if a rank has failed, which must not come to the fence
-  release();
+  const CurrentWorkerScope outside = as_program("call fence");
+  if (comm_ != nullptr) comm_->progress();  // throws if a rank has failed, which must not come to the fence
+  wait_until([&] { return under_way_.load(std::memory_order_acquire) == 0; });
   {
     const std::lock_guard lock(mutex_);
     if (const GlobalCopy* const held = copies_.used())
@@ -217,9 +224,18 @@ void GlobalMemoryOfRanks::answer_now_and_then() {
   }
 }
 
+/// What others put or get meanwhile it does not wait for.
 void GlobalMemoryOfRanks::release() {
-  wait_until([&] { return under_way_.load(std::memory_order_acquire) == 0; });
-  if (hosts_.number() > 1) const std::lock_guard lock(mutex_);  // for a checker of races, as in `make_messages`
+  if (hosts_.number() == 1) return;
+  std::uint64_t last = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    last = put_numbers_;
+  }
+  wait_until([this, last] {
+    const std::lock_guard lock(mutex_);
+    return puts_.empty() || puts_.front()->put_number > last;
+  });
 }
 
 void GlobalMemoryOfRanks::acquire() noexcept {
@@ -295,14 +311,17 @@ bool GlobalMemoryOfRanks::is_here(const GlobalStorage& storage, std::size_t firs
   return here;
 }
 
-template <typename Each>
-void GlobalMemoryOfRanks::each_other_host(const GlobalCopy& copy, const Each& each) const {
+std::vector<GlobalHome> GlobalMemoryOfRanks::homes(const GlobalStorage& storage, std::size_t first,
+                                                   std::size_t count) const {
+  std::vector<GlobalHome> homes;
   std::vector<bool> seen(static_cast<std::size_t>(hosts_.number()));
-  hosts_.each_run(copy.storage->layout, copy.first, copy.count, [&](int host, std::size_t first, std::size_t) {
-    if (host == hosts_.here() || seen[static_cast<std::size_t>(host)]) return;
+  seen[static_cast<std::size_t>(hosts_.here())] = true;
+  hosts_.each_run(storage.layout, first, count, [&](int host, std::size_t begin, std::size_t) {
+    if (seen[static_cast<std::size_t>(host)]) return;
     seen[static_cast<std::size_t>(host)] = true;
-    each(host, copy.storage->layout.owner(first));
+    homes.push_back({host, storage.layout.owner(begin)});
   });
+  return homes;
 }
 
 void GlobalMemoryOfRanks::scatter(GlobalCopy& copy, int of, const std::byte* from) const noexcept {
@@ -332,16 +351,14 @@ std::byte* GlobalMemoryOfRanks::check_out(const GlobalStorage& storage, std::siz
     }
     return here(storage, first, count).data();
   }
-  copy = &(mode == Mode::read ? listed_copy(storage, first, count) : own_copy(storage, first, count));
+  copy = &copy_for(storage, first, count, mode);
   try {
-    if (mode == Mode::read_write) {
-      under_way_.fetch_add(1);
-      fetch(*copy);
+    if (mode != Mode::write) {
+      wait_until([&] { return copy->missing.load(std::memory_order_acquire) == 0; });
+      if (copy->lost) throw std::bad_alloc();  // as another thread, which has asked for it
     }
-    if (mode != Mode::write) wait_until([&] { return copy->missing.load(std::memory_order_acquire) == 0; });
   } catch (...) {
-    const std::lock_guard lock(mutex_);
-    copies_.release(*copy);
+    unuse(*copy);
     throw;
   }
   return copy->at(first);
@@ -353,9 +370,7 @@ void GlobalMemoryOfRanks::prefetch(const GlobalStorage& storage, std::size_t fir
     if (is_here(storage, first, count) || !copies_.make_room(count * storage.element_bytes)) return;
   }
   try {
-    GlobalCopy& copy = listed_copy(storage, first, count);
-    const std::lock_guard lock(mutex_);
-    copies_.release(copy);
+    unuse(copy_for(storage, first, count, Mode::read));
   } catch (const UsageError&) {  // meanwhile another thread has taken the room
   }
 }
@@ -382,78 +397,80 @@ std::unique_lock<std::mutex> GlobalMemoryOfRanks::lock_with_room(const GlobalSto
   return lock;
 }
 
-/// A copy for reading, shared with others that read it, that has come or will.
-GlobalCopy& GlobalMemoryOfRanks::listed_copy(const GlobalStorage& storage, std::size_t first, std::size_t count) {
-  GlobalCopy* copy = nullptr;
-  {
-    std::unique_lock lock(mutex_);
-    copy = copies_.find(storage, first, count);
-    if (copy != nullptr) {
+/// A copy for a checkout, whose elements have come or will; one for reading is shared with others that read it.
+GlobalCopy& GlobalMemoryOfRanks::copy_for(const GlobalStorage& storage, std::size_t first, std::size_t count,
+                                          Mode mode) {
+  if (mode == Mode::read) {
+    const std::lock_guard lock(mutex_);
+    if (GlobalCopy* const copy = copies_.find(storage, first, count)) {
       ++copy->uses;
       return *copy;
     }
-    lock.unlock();
-    lock = lock_with_room(storage, first, count);
-    copy = &copies_.add(storage, first, count);
-    copy->missing = 1;  // until `fetch` has counted them
-    copies_.list(*copy);
-    under_way_.fetch_add(1);  // now, so that who finds no room waits for it
   }
-  fetch(*copy);
-  return *copy;
+  std::vector<GlobalHome> on = homes(storage, first, count);
+  auto lock = lock_with_room(storage, first, count);
+  GlobalCopy& copy = copies_.add(storage, first, count, std::move(on));
+  if (mode == Mode::write) return copy;
+  copy.missing = copy.parts();
+  ++copy.uses;
+  under_way_.fetch_add(1);  // now, so that who finds no room waits for it
+  if (mode == Mode::read) copies_.list(copy);
+  lock.unlock();
+  try {
+    fetch(copy);
+  } catch (...) {
+    unuse(copy);
+    throw;
+  }
+  return copy;
 }
 
-/// A copy that this checkout alone has, without its elements.
-GlobalCopy& GlobalMemoryOfRanks::own_copy(const GlobalStorage& storage, std::size_t first, std::size_t count) {
-  const auto lock = lock_with_room(storage, first, count);
-  return copies_.add(storage, first, count);
+void GlobalMemoryOfRanks::unuse(GlobalCopy& copy) noexcept {
+  const std::lock_guard lock(mutex_);
+  copies_.release(copy);
 }
 
-/// \pre it is counted as under way
+/// \pre it is used, missing and under way
 void GlobalMemoryOfRanks::fetch(GlobalCopy& copy) {
   const GlobalStorage& storage = *copy.storage;
-  int hosts = 0;
-  each_other_host(copy, [&](int, int) { ++hosts; });
-  {
-    const std::lock_guard lock(mutex_);
-    ++copy.uses;
+  std::size_t asked = 0;
+  try {
+    for (; asked < copy.homes.size(); ++asked)
+      get_->send(copy.homes[asked].rank, {storage.number, copy.first, copy.count}, rank(),
+                 reinterpret_cast<Token>(&copy));
+  } catch (...) {  // it is for nobody, and ends when the parts have come that were asked for
+    copy.lost = true;
+    {
+      const std::lock_guard lock(mutex_);
+      if (copy.listed()) copies_.unlist(copy);
+    }
+    for (; asked <= copy.homes.size(); ++asked) got(copy);
+    throw;
   }
-  copy.missing.store(hosts + 1);
-  each_other_host(copy, [&](int, int to) {
-    get_->send(to, {storage.number, copy.first, copy.count}, rank(), reinterpret_cast<Token>(&copy));
-  });
   scatter(copy, hosts_.here(), here(storage, copy.first, copy.count).data());
   got(copy);
 }
 
-void GlobalMemoryOfRanks::got(GlobalCopy& copy) {
+void GlobalMemoryOfRanks::got(GlobalCopy& copy) noexcept {
   if (copy.missing.fetch_sub(1, std::memory_order_acq_rel) > 1) return;
-  {
-    const std::lock_guard lock(mutex_);
-    copies_.release(copy);
-  }
+  unuse(copy);
   under_way_.fetch_sub(1, std::memory_order_release);
 }
 
 void GlobalMemoryOfRanks::check_in(GlobalCopy& copy, Mode mode) noexcept {
   const GlobalStorage& storage = *copy.storage;
-  if (mode == Mode::read) {
-    const std::lock_guard lock(mutex_);
-    return copies_.release(copy);
-  }
-  int hosts = 0;
-  each_other_host(copy, [&](int, int) { ++hosts; });
-  copy.unheard.store(hosts + 1);
+  if (mode == Mode::read) return unuse(copy);
   under_way_.fetch_add(1);
   {
     const std::lock_guard lock(mutex_);
     copies_.unlist(storage, copy.first, copy.count);
     copies_.list(copy);
-    puts_.push_back(&copy);
+    copy.put_number = ++put_numbers_;
+    puts_.splice(puts_.end(), copy.put);
   }
   gather(copy, hosts_.here(), here(storage, copy.first, copy.count).data());
   try {
-    each_other_host(copy, [&](int host, int to) {
+    for (const auto& [host, to] : copy.homes) {
       std::size_t count = 0, runs = 0, from = 0;
       hosts_.each_run(storage.layout, copy.first, copy.count, [&](int of, std::size_t first, std::size_t number) {
         if (of == host) count += number, from = runs++ == 0 ? first : from;
@@ -466,18 +483,18 @@ void GlobalMemoryOfRanks::check_in(GlobalCopy& copy, Mode mode) noexcept {
       }
       put_->send(to, {storage.number, copy.first, copy.count}, rank(), reinterpret_cast<Token>(&copy),
                  {elements, count * storage.element_bytes});
-    });
-  } catch (const std::exception& error) {  // a rank is lost, which the next fence says; or there is no memory
+    }
+  } catch (const std::exception& error) {  // nobody else can say it: a rank is lost, or there is no memory
     comm_->messages().fail_for(rank(), message_of(error));
   }
   stored(copy);
 }
 
-void GlobalMemoryOfRanks::stored(GlobalCopy& copy) {
+void GlobalMemoryOfRanks::stored(GlobalCopy& copy) noexcept {
   if (copy.unheard.fetch_sub(1, std::memory_order_acq_rel) > 1) return;
   {
     const std::lock_guard lock(mutex_);
-    std::erase(puts_, &copy);
+    copy.put.splice(copy.put.end(), puts_, std::ranges::find(puts_, &copy));
     copies_.release(copy);
   }
   under_way_.fetch_sub(1, std::memory_order_release);

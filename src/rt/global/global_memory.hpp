@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <list>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -61,7 +62,7 @@ class GlobalMemoryOfRanks final : public GlobalMemoryCore {
     GlobalStorage storage{};
     std::byte* shared = nullptr;  // allocated by this rank for all of its host
     ElementBytes own{};           // else, if this rank is a host of its own
-    bool ended = false;
+    bool ended = true;            // until all ranks have it, and again when it was removed
   };
   struct Part {  // of an array, as messages name it
     std::uint32_t array;
@@ -76,19 +77,18 @@ class GlobalMemoryOfRanks final : public GlobalMemoryCore {
   std::span<std::byte> here(const GlobalStorage& storage, std::size_t first, std::size_t count) const noexcept;
   std::span<std::byte> here(const Part& part);
   bool is_here(const GlobalStorage& storage, std::size_t first, std::size_t count) const noexcept;
-  /// Calls part(rank) for a rank of each other host that has elements in a range.
-  template <typename Each>
-  void each_other_host(const GlobalCopy& copy, const Each& each) const;
+  /// The other hosts that have elements in a range.
+  std::vector<GlobalHome> homes(const GlobalStorage& storage, std::size_t first, std::size_t count) const;
   /// Elements of a host from where they lie together to their places in a copy, and back.
   void scatter(GlobalCopy& copy, int host, const std::byte* from) const noexcept;
   void gather(const GlobalCopy& copy, int host, std::byte* to) const noexcept;
 
-  GlobalCopy& listed_copy(const GlobalStorage& storage, std::size_t first, std::size_t count);
-  GlobalCopy& own_copy(const GlobalStorage& storage, std::size_t first, std::size_t count);
+  GlobalCopy& copy_for(const GlobalStorage& storage, std::size_t first, std::size_t count, Mode mode);
   std::unique_lock<std::mutex> lock_with_room(const GlobalStorage& storage, std::size_t first, std::size_t count);
   void fetch(GlobalCopy& copy);
-  void got(GlobalCopy& copy);
-  void stored(GlobalCopy& copy);
+  void unuse(GlobalCopy& copy) noexcept;
+  void got(GlobalCopy& copy) noexcept;
+  void stored(GlobalCopy& copy) noexcept;
   void wait_until(const std::function<bool()>& done);
   void wait_for_all();
 
@@ -103,7 +103,8 @@ class GlobalMemoryOfRanks final : public GlobalMemoryCore {
   std::map<std::uint32_t, std::unique_ptr<Array>> arrays_;
   std::uint32_t next_ = 0;
   GlobalCopies copies_;
-  std::vector<GlobalCopy*> puts_;  // not stored at their homes yet
+  std::list<GlobalCopy*> puts_;  // not stored at their homes yet, in their order
+  std::uint64_t put_numbers_ = 0;
 
   std::optional<ActiveMessage<Part, int, Token>> get_;                   // from whom
   std::optional<ActiveMessage<Token, int, view<std::byte>>> got_;        // of which host

@@ -53,8 +53,9 @@ struct GlobalStorage {
   GlobalLayout layout;
   std::size_t element_bytes;
   std::byte* elements = nullptr;
-  bool all_here = false;  ///< all ranks are of this host
-  bool checks = false;    ///< GlobalMemoryOptions::check
+  bool all_here = false;                 ///< all ranks are of this host
+  bool checks = false;                   ///< GlobalMemoryOptions::check
+  mutable std::size_t longest_copy = 0;  ///< the most elements of a copy that was listed since the last fence
 };
 
 /// Which of the calls that may run beside each other this thread is in: 0 for the program of the rank, or 1 + the
@@ -114,6 +115,17 @@ class GlobalMemoryCore {
   virtual void note(const GlobalStorage& storage, std::size_t first, std::size_t count, Mode mode,
                     const std::source_location& where) = 0;
 };
+
+/// What a rank does alone while others wait for it: what it throws fails them all.
+template <typename Call>
+auto failing_all(GlobalMemoryCore& memory, const Call& call) {
+  try {
+    return call();
+  } catch (...) {
+    memory.fail();
+    throw;
+  }
+}
 
 }  // namespace detail
 

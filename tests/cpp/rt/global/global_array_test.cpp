@@ -200,6 +200,32 @@ TEST_P(GlobalArrays, SayWhatIsWrong) {
       {.cache_bytes = 40});
 }
 
+/// In what `fork_join` calls arrays are made and fences stand; in what another worker could take they do not.
+TEST_P(GlobalArrays, AreMadeAndFencedInTheProgramOfForkJoin) {
+  run([](GlobalMemory& memory, Communicator& comm) {
+    const auto refused = [](const auto& call) {
+      EXPECT_THAT(message<UsageError>(call), HasSubstr("a task cannot wait for all ranks"));
+    };
+    fork_join(memory.runtime(), [&] {
+      for (int round = 0; round < 3; ++round) {
+        const GlobalArray<int> x(memory, 30);
+        const auto fence = [&] { memory.fence(); };
+        Fork first([&] { refused(fence); });
+        Fork second([&] { refused(fence); });
+        first.join();  // which runs both
+        second.join();
+        parallel_for(memory.runtime(), std::views::iota(0, 3), [&](int) {
+          refused([&] { memory.fence(); });
+          refused([&] { const GlobalArray<int> y(memory, 5); });
+        });
+        x.write(static_cast<std::size_t>(comm.rank()), 1)[0] = comm.rank() + 1;
+        memory.fence();
+        EXPECT_EQ(x.read(static_cast<std::size_t>(comm.ranks() - 1), 1)[0], comm.ranks());
+      }
+    });
+  });
+}
+
 TEST_P(GlobalArrays, DoNotCopyMoreThanThereIsRoomFor) {
   const auto [ranks, workers, in_place] = GetParam();
   if (in_place) GTEST_SKIP() << "nothing is copied";
