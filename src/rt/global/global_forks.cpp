@@ -144,6 +144,7 @@ class GlobalForksOfRanks final : public GlobalForksCore {
   GlobalFrame *oldest_ = nullptr, *newest_ = nullptr;
   std::uint64_t frames_ = 0;
   std::unordered_map<std::uint64_t, GlobalFrame*> away_;
+  int giving_ = 0;                  // threads that send one of these
   std::deque<int> questions_of_;    // ranks that wait for an answer
   std::vector<bool> asked_;         // ranks that have not answered this one
   std::list<Taken> taken_;          // answers that have not begun
@@ -255,12 +256,12 @@ bool GlobalForksOfRanks::take_back(GlobalFrame& frame) noexcept {
 }
 
 void GlobalForksOfRanks::drop(GlobalFrame& frame) noexcept {
-  bool failed = false;  // a rank has: nothing comes any more, but a worker of this rank may still run it
+  bool failed = false;  // a rank has: nothing comes any more, but a worker of this rank may still run it, or send it
   for (Backoff backoff; !take_back(frame); backoff.wait()) {
     if (frame.state.load(std::memory_order_acquire) >= State::done) return;
     if (failed) {
       const std::lock_guard lock(mutex_);
-      if (away_.erase(frame.number) > 0) return;
+      if (giving_ == 0 && away_.erase(frame.number) > 0) return;
       continue;
     }
     try {
@@ -287,9 +288,17 @@ void GlobalForksOfRanks::answer() {
     if (frame != nullptr) {
       unlink(*frame);
       frame->state.store(State::away, std::memory_order_relaxed);
+      ++giving_;
     }
   }
   if (frame == nullptr) return tell(nothing_, to, rank());
+  const struct Given {
+    ~Given() {
+      const std::lock_guard lock(by.mutex_);
+      --by.giving_;
+    }
+    GlobalForksOfRanks& by;
+  } given{*this};
   failing_all(*memory_, [&] { memory_->release(); });
   tell(give_, to, rank(), frame->number, frame->call->number,
        view<std::byte>(const_cast<std::byte*>(frame->arguments), frame->call->arguments_bytes));
