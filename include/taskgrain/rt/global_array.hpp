@@ -91,7 +91,7 @@ class [[nodiscard]] Checkout {
 
  private:
   template <typename>
-  friend class GlobalArray;
+  friend class GlobalElements;
   Checkout(std::span<T> elements, detail::GlobalMemoryCore& core, detail::GlobalCopy* copy, Mode mode) noexcept
       : elements_(elements), core_(&core), copy_(copy), mode_(mode) {}
 
@@ -101,39 +101,43 @@ class [[nodiscard]] Checkout {
   Mode mode_;
 };
 
-/// An array whose elements are dealt out to the ranks, and that all of them read and write. At first they are zeros.
+/// The name of an array, as bytes: an argument of a fork, or an element of another array.
+template <typename T>
+class GlobalReference {
+ public:
+  std::size_t size() const noexcept { return name_.size; }
+
+ private:
+  template <typename>
+  friend class GlobalElements;
+  explicit GlobalReference(const detail::GlobalName& name) noexcept : name_(name) {}
+
+  detail::GlobalName name_;
+};
+
+/// The elements of an array, for a rank that reads and writes them.
 ///
 /// Any thread of a rank checks elements out, uses the span, and ends it. Where the elements are of this host, that is
 /// where they are; else a copy, which comes in one message from each host. Between two fences, several may read an
 /// element, or one may write it.
 template <typename T>
-class GlobalArray {
+class GlobalElements {
   static_assert(std::is_trivially_copyable_v<T>, "the elements travel as bytes");
   static_assert(!std::is_pointer_v<T> && !detail::is_view<T>, "an address says nothing on another rank");
   static_assert(alignof(T) <= detail::apart, "the memory is aligned to 128 bytes");
 
  public:
-  /// By all ranks, where they may call `fence`.
-  /// \param name  for errors
-  /// \throws UsageError  the ranks give other sizes; as fence; std::bad_alloc  there is no memory, with a rank and a
-  ///   number: on all ranks
-  GlobalArray(GlobalMemory& memory, std::size_t size, Blocks blocks = {}, std::string name = "array")
-      : memory_(&memory), storage_(&memory.core().add(std::move(name), size, sizeof(T), blocks.of)) {}
-  /// By all ranks, before the same fence. The next one frees the memory.
-  ~GlobalArray() { memory_->core().remove(*storage_); }
-  GlobalArray(const GlobalArray&) = delete;
-  GlobalArray& operator=(const GlobalArray&) = delete;
+  /// Those of an array that this rank, or another one, has made. \throws UsageError  it has ended
+  GlobalElements(GlobalMemory& memory, const GlobalReference<T>& reference)
+      : GlobalElements(memory, memory.core().find(reference.name_, sizeof(T))) {}
 
   GlobalMemory& memory() const noexcept { return *memory_; }
   std::size_t size() const noexcept { return storage_->layout.size; }
   /// The rank that an element is dealt to. \pre index < size
   int owner(std::size_t index) const noexcept { return storage_->layout.owner(index); }
-  /// The indices of this rank's elements, in ascending order.
-  auto own() const {
-    const detail::GlobalLayout& layout = storage_->layout;
-    const int rank = memory_->rank();
-    return std::views::iota(std::size_t{0}, layout.before(rank, layout.size)) |
-           std::views::transform([&layout, rank](std::size_t k) { return layout.index(rank, k); });
+  /// For other ranks.
+  GlobalReference<T> reference() const noexcept {
+    return GlobalReference<T>({storage_->number, size(), storage_->offset});
   }
 
   // -- checkouts. \throws UsageError  there are no such elements; they do not fit into the cache. RankFailed
@@ -157,6 +161,11 @@ class GlobalArray {
     if (!storage_->all_here) memory_->core().prefetch(*storage_, first, count);
   }
 
+ protected:
+  GlobalElements(GlobalMemory& memory, detail::GlobalStorage& storage) noexcept
+      : memory_(&memory), storage_(&storage) {}
+  detail::GlobalStorage& storage() const noexcept { return *storage_; }
+
  private:
   void check(std::size_t first, std::size_t count) const {
     if (first > size() || count > size() - first) [[unlikely]]
@@ -178,6 +187,47 @@ class GlobalArray {
 
   GlobalMemory* memory_;
   detail::GlobalStorage* storage_;
+};
+template <typename T>
+inline constexpr bool detail::is_view<GlobalElements<T>> = true;
+
+/// An array whose elements are dealt out to the ranks, and that all of them read and write. At first they are zeros.
+template <typename T>
+class GlobalArray : public GlobalElements<T> {
+ public:
+  /// By all ranks, where they may call `fence`.
+  /// \param name  for errors
+  /// \throws UsageError  the ranks give other sizes; as fence; std::bad_alloc  there is no memory, with a rank and a
+  ///   number: on all ranks
+  GlobalArray(GlobalMemory& memory, std::size_t size, Blocks blocks = {}, std::string name = "array")
+      : GlobalElements<T>(memory, memory.core().add(std::move(name), size, sizeof(T), blocks.of)) {}
+  /// By all ranks, before the same fence. The next one frees the memory.
+  ~GlobalArray() { this->memory().core().remove(this->storage()); }
+  GlobalArray(const GlobalArray&) = delete;
+  GlobalArray& operator=(const GlobalArray&) = delete;
+
+  /// The indices of this rank's elements, in ascending order.
+  auto own() const {
+    const detail::GlobalLayout& layout = this->storage().layout;
+    const int rank = this->memory().rank();
+    return std::views::iota(std::size_t{0}, layout.before(rank, layout.size)) |
+           std::views::transform([&layout, rank](std::size_t k) { return layout.index(rank, k); });
+  }
+};
+
+/// An array that one rank makes and ends, wherever it likes, also in a task or a fork. All elements are this rank's,
+/// and zeros at first. Others use it by its reference, while it lives, and read before its end what they prefetch.
+template <typename T>
+class OwnArray : public GlobalElements<T> {
+ public:
+  /// \param name  for errors of this rank
+  /// \throws std::bad_alloc, std::system_error  there is no memory
+  OwnArray(GlobalMemory& memory, std::size_t size, std::string name = "own array")
+      : GlobalElements<T>(memory, memory.core().add_own(std::move(name), size, sizeof(T))) {}
+  /// Frees the memory.
+  ~OwnArray() { this->memory().core().remove(this->storage()); }
+  OwnArray(const OwnArray&) = delete;
+  OwnArray& operator=(const OwnArray&) = delete;
 };
 
 /// By all ranks: calls `body(element)` for each element of this rank's range, on its workers, and fences. Calls run

@@ -32,7 +32,7 @@ inline ElementBytes element_bytes(std::size_t number) {
 }
 
 struct GlobalCopy;
-using ListedCopies = std::multimap<std::pair<std::uint32_t, std::size_t>, GlobalCopy*>;  // by array and first element
+using ListedCopies = std::multimap<std::pair<std::uint64_t, std::size_t>, GlobalCopy*>;  // by array and first element
 
 /// Another host that has elements of a copy, and one of its ranks.
 struct GlobalHome {

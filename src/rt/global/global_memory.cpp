@@ -11,7 +11,6 @@
 #include <tuple>
 #include <utility>
 
-#include "engine/work.hpp"
 #include "taskgrain/rt/detail/failures.hpp"
 #include "taskgrain/rt/fork_join.hpp"
 
@@ -23,28 +22,17 @@ namespace {
 constexpr auto before_exchange = std::chrono::milliseconds(200);
 std::atomic<int> memories{0};  // that this process has made
 
-/// The same on all ranks.
-class NoMemory : public std::bad_alloc {
- public:
-  explicit NoMemory(std::string what) : what_(std::move(what)) {}
-  const char* what() const noexcept override { return what_.c_str(); }
-
- private:
-  const std::string what_;
-};
-
-/// While it lives, this thread waits for all ranks as the program outside of `fork_join` does.
-CurrentWorkerScope as_program(const char* call) {
-  if (Worker::current() != nullptr && !in_program)
-    throw UsageError(std::string("a task cannot wait for all ranks: ") + call + " in the program");
-  return CurrentWorkerScope(nullptr);
-}
-
 std::string elements(const GlobalStorage& storage, std::size_t first, std::size_t count) {
   return storage.name + " [" + std::to_string(first) + ", " + std::to_string(first + count) + ")";
 }
 
 }  // namespace
+
+CurrentWorkerScope as_program(const char* call) {
+  if (Worker::current() != nullptr && !in_program)
+    throw UsageError(std::string("a task cannot wait for all ranks: ") + call + " in the program");
+  return CurrentWorkerScope(nullptr);
+}
 
 std::shared_ptr<GlobalMemoryCore> GlobalMemoryCore::make(Communicator* comm, GlobalMemoryOptions options) {
   std::vector<int> first(1, 0);
@@ -104,96 +92,6 @@ void GlobalMemoryOfRanks::make_messages(const std::shared_ptr<GlobalMemoryOfRank
       },
       "put to global memory");
   stored_ = comm_->active_message([self, copy](Token token) { self->stored(copy(token)); }, "stored in global memory");
-}
-
-// -- arrays
-
-GlobalStorage& GlobalMemoryOfRanks::add(std::string name, std::size_t size, std::size_t element_bytes,
-                                        std::size_t block) {
-  const CurrentWorkerScope outside = as_program("make a GlobalArray");
-  const std::uint32_t number = next_++;  // the same on all ranks, whatever fails on one
-  const auto all = static_cast<std::size_t>(ranks());
-  if (block == 0) block = std::max<std::size_t>(1, (size + all - 1) / all);
-  auto made = std::make_unique<Array>();
-  Array& array = *made;
-  array.storage = {number, std::move(name), {size, block, ranks()}, element_bytes};
-  GlobalStorage& storage = array.storage;
-  storage.all_here = hosts_.number() == 1;
-  storage.checks = options_.check;
-  std::string none, unlike;  // no memory, and other arguments on another rank
-  try {
-    if (size > SIZE_MAX / element_bytes / 2 || block > SIZE_MAX / all / 2) throw std::bad_array_new_length();
-    if (rank() == hosts_.ranks(hosts_.here()).front()) allocate(array);
-  } catch (const std::exception& error) {
-    none = storage.name + " of " + std::to_string(size) + " elements of " + std::to_string(element_bytes) +
-           " bytes: " + error.what();
-  }
-  {
-    const std::lock_guard lock(mutex_);
-    arrays_.emplace(number, std::move(made));
-  }
-  if (comm_ != nullptr) {
-    const auto offset = array.shared != nullptr ? comm_->messages().shared_memory()->offset(array.shared) : 0;
-    const auto told = comm_->all_gather(
-        std::tuple(std::array<std::size_t, 4>{size, element_bytes, block, offset}, storage.name, none));
-    for (int other = ranks(); other-- > 0;) {
-      const auto& [numbers, named, text] = told[static_cast<std::size_t>(other)];
-      if (!text.empty()) none = "rank " + std::to_string(other) + ": " + text;
-      const auto& [first, first_named, ok] = told.front();
-      if (named != first_named)
-        unlike = "rank " + std::to_string(other) + " makes " + named + " and rank 0 " + first_named;
-      for (std::size_t k = 0; k < 3; ++k)
-        if (numbers[k] != first[k])
-          unlike = storage.name + ": rank " + std::to_string(other) + " gives " + std::to_string(numbers[k]) +
-                   " and rank 0 " + std::to_string(first[k]) + " as the " +
-                   std::array{"number of elements", "bytes of an element", "elements of a block"}[k];
-    }
-    const int home = hosts_.ranks(hosts_.here()).front();
-    if (none.empty() && unlike.empty() && rank() != home)
-      storage.elements =
-          comm_->messages().shared_memory()->at(home, std::get<0>(told[static_cast<std::size_t>(home)])[3]);
-  }
-  if (!unlike.empty()) throw UsageError(unlike);
-  if (!none.empty()) throw NoMemory(none);
-  zero_own(storage);
-  release();
-  wait_for_all();
-  array.ended = false;
-  return storage;
-}
-
-void GlobalMemoryOfRanks::allocate(Array& array) {
-  GlobalStorage& storage = array.storage;
-  const std::size_t bytes = hosts_.before(storage.layout, hosts_.here(), storage.layout.size) * storage.element_bytes;
-  SharedMemory* const shared = comm_ == nullptr || !options_.in_place ? nullptr : comm_->messages().shared_memory();
-  if (shared != nullptr)
-    storage.elements = array.shared = shared->allocate(std::max<std::size_t>(1, bytes));
-  else
-    array.own = element_bytes(bytes), storage.elements = array.own.get();
-}
-
-/// Each rank its own elements, which then lie near its cores.
-void GlobalMemoryOfRanks::zero_own(const GlobalStorage& storage) const noexcept {
-  const GlobalLayout& layout = storage.layout;
-  for (std::size_t k = 0, end = layout.before(rank(), layout.size); k < end; k += layout.block) {
-    const std::size_t index = layout.index(rank(), k), count = std::min(layout.block, end - k);
-    const std::size_t at = hosts_.before(layout, hosts_.here(), index);
-    std::memset(storage.elements + at * storage.element_bytes, 0, count * storage.element_bytes);
-  }
-}
-
-void GlobalMemoryOfRanks::remove(GlobalStorage& storage) noexcept {
-  const std::lock_guard lock(mutex_);
-  arrays_.at(storage.number)->ended = true;
-}
-
-void GlobalMemoryOfRanks::free_ended() noexcept {
-  const std::lock_guard lock(mutex_);
-  std::erase_if(arrays_, [&](const auto& array) {
-    if (!array.second->ended) return false;
-    if (array.second->shared != nullptr) comm_->messages().shared_memory()->release(array.second->shared);
-    return true;
-  });
 }
 
 // -- fences
@@ -301,7 +199,7 @@ std::span<std::byte> GlobalMemoryOfRanks::here(const GlobalStorage& storage, std
 
 std::span<std::byte> GlobalMemoryOfRanks::here(const Part& part) {
   const std::lock_guard lock(mutex_);
-  return here(arrays_.at(part.array)->storage, part.first, part.count);
+  return here(find(part.array), part.first, part.count);
 }
 
 bool GlobalMemoryOfRanks::is_here(const GlobalStorage& storage, std::size_t first, std::size_t count) const noexcept {

@@ -18,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/work.hpp"
 #include "global/copies.hpp"
 #include "global/fence_counter.hpp"
 #include "global/layout.hpp"
@@ -26,6 +27,10 @@
 #include "taskgrain/rt/detail/global_memory.hpp"
 
 namespace taskgrain::rt::detail {
+
+/// While it lives, this thread waits for all ranks as the program outside of `fork_join` does.
+/// \throws UsageError  it is in a task, which cannot do this call
+CurrentWorkerScope as_program(const char* call);
 
 class GlobalMemoryOfRanks final : public GlobalMemoryCore {
  public:
@@ -40,6 +45,8 @@ class GlobalMemoryOfRanks final : public GlobalMemoryCore {
   int rank() const noexcept override { return comm_ == nullptr ? 0 : comm_->rank(); }
   int ranks() const noexcept override { return comm_ == nullptr ? 1 : comm_->ranks(); }
   GlobalStorage& add(std::string name, std::size_t size, std::size_t element_bytes, std::size_t block) override;
+  GlobalStorage& add_own(std::string name, std::size_t size, std::size_t element_bytes) override;
+  GlobalStorage& find(const GlobalName& name, std::size_t element_bytes) override;
   void remove(GlobalStorage& storage) noexcept override;
   void fence() override;
   void close() noexcept override;
@@ -65,12 +72,20 @@ class GlobalMemoryOfRanks final : public GlobalMemoryCore {
     bool ended = true;            // until all ranks have it, and again when it was removed
   };
   struct Part {  // of an array, as messages name it
-    std::uint32_t array;
+    std::uint64_t array;
     std::size_t first, count;
   };
   using Token = std::uint64_t;  // the address of a GlobalCopy on the rank that it comes back to
 
+  static constexpr int all_ranks = -1, maker_at = 40;  // a number is below 2^40, or 1 + the rank of its maker there
+  static int maker(std::uint64_t number) noexcept { return static_cast<int>(number >> maker_at) - 1; }
+  std::uint64_t own_number(std::uint64_t k) const noexcept {
+    return (static_cast<std::uint64_t>(rank()) + 1) << maker_at | k;
+  }
+  GlobalStorage of_one_rank(const GlobalName& name, std::string text, std::size_t element_bytes) const;
+  GlobalStorage& find(std::uint64_t number);
   void allocate(Array& array);
+  void free(const Array& array) noexcept;
   void free_ended() noexcept;
   void zero_own(const GlobalStorage& storage) const noexcept;
   /// The elements of this host in a range, which lie together.
@@ -100,8 +115,8 @@ class GlobalMemoryOfRanks final : public GlobalMemoryCore {
   std::optional<FenceCounter> counter_;  // if all ranks are of one host
   std::atomic<int> under_way_{0};        // copies that come or go
   std::mutex mutex_;                     // protects the members below
-  std::map<std::uint32_t, std::unique_ptr<Array>> arrays_;
-  std::uint32_t next_ = 0;
+  std::map<std::uint64_t, std::unique_ptr<Array>> arrays_;
+  std::uint64_t next_ = 0, own_next_ = 0;
   GlobalCopies copies_;
   std::list<GlobalCopy*> puts_;  // not stored at their homes yet, in their order
   std::uint64_t put_numbers_ = 0;

@@ -3,7 +3,7 @@
 namespace taskgrain::rt::detail {
 
 std::size_t GlobalLayout::before(int rank, std::size_t index) const noexcept {
-  const std::size_t turn = block * static_cast<std::size_t>(ranks), begin = static_cast<std::size_t>(rank) * block;
+  const std::size_t turn = block * static_cast<std::size_t>(ranks), begin = place(rank) * block;
   const std::size_t rest = index % turn;
   return index / turn * block + (rest < begin ? 0 : std::min(rest - begin, block));
 }

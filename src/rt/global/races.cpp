@@ -25,7 +25,8 @@ struct Serializer<detail::Races::Use> {
 
  private:
   struct Numbers {
-    std::uint32_t array, line;
+    std::uint64_t array;
+    std::uint32_t line;
     std::size_t first, count;
     std::uint64_t strand;
     bool writes;

@@ -36,7 +36,8 @@ class Races {
 };
 
 struct Races::Use {
-  std::uint32_t array, line;
+  std::uint64_t array;
+  std::uint32_t line;
   std::size_t first, count;
   std::uint64_t strand;
   bool writes;

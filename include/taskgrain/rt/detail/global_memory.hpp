@@ -28,33 +28,44 @@ struct GlobalMemoryOptions {
 
 namespace detail {
 
-/// Block-cyclic: element i is of rank (i / block) mod ranks.
+/// Block-cyclic: element i is of rank (first + i / block) mod ranks.
 struct GlobalLayout {
   std::size_t size, block;
-  int ranks;
+  int ranks, first = 0;
 
   int owner(std::size_t index) const noexcept {
-    return static_cast<int>(index / block % static_cast<std::size_t>(ranks));
+    return static_cast<int>((static_cast<std::size_t>(first) + index / block) % static_cast<std::size_t>(ranks));
+  }
+  /// Which block of each turn is of a rank.
+  std::size_t place(int rank) const noexcept {
+    return static_cast<std::size_t>(rank < first ? rank - first + ranks : rank - first);
   }
   /// How many elements of a rank lie before an index.
   std::size_t before(int rank, std::size_t index) const noexcept;
   /// The k-th element of a rank.
   std::size_t index(int rank, std::size_t k) const noexcept {
-    return (k / block * static_cast<std::size_t>(ranks) + static_cast<std::size_t>(rank)) * block + k % block;
+    return (k / block * static_cast<std::size_t>(ranks) + place(rank)) * block + k % block;
   }
 };
 
 struct GlobalCopy;
 
+/// By what any rank finds an array.
+struct GlobalName {
+  std::uint64_t number;      ///< the same on all ranks; of one that a rank has made alone, that rank is in it
+  std::size_t size, offset;  ///< of the elements in the memory of that rank, if it shares it
+};
+
 /// The elements of one array that are of this rank's host, one after another in the order of their indices.
 struct GlobalStorage {
-  std::uint32_t number;  ///< of the array, the same on all ranks
+  std::uint64_t number;  ///< as in GlobalName
   std::string name;
   GlobalLayout layout;
   std::size_t element_bytes;
   std::byte* elements = nullptr;
   bool all_here = false;                 ///< all ranks are of this host
   bool checks = false;                   ///< GlobalMemoryOptions::check
+  std::size_t offset = 0;                ///< as in GlobalName
   mutable std::size_t longest_copy = 0;  ///< the most elements of a copy that was listed since the last fence
 };
 
@@ -88,7 +99,11 @@ class GlobalMemoryCore {
   virtual int ranks() const noexcept = 0;
   /// By all ranks. The elements are zeros. \param block  0: as few blocks as ranks
   virtual GlobalStorage& add(std::string name, std::size_t size, std::size_t element_bytes, std::size_t block) = 0;
-  /// The next fence frees it.
+  /// By this rank alone.
+  virtual GlobalStorage& add_own(std::string name, std::size_t size, std::size_t element_bytes) = 0;
+  /// \throws UsageError  it has ended
+  virtual GlobalStorage& find(const GlobalName& name, std::size_t element_bytes) = 0;
+  /// The next fence frees it; what this rank has made alone, it frees now.
   virtual void remove(GlobalStorage& storage) noexcept = 0;
   /// By all ranks.
   virtual void fence() = 0;

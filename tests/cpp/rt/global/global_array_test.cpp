@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <deque>
 #include <numeric>
+#include <optional>
 #include <random>
 #include <string>
 #include <thread>
@@ -43,7 +44,7 @@ TEST(GlobalLayout, FindsEachElementOnce) {
   for (const std::size_t size : {0, 1, 2, 7, 12, 31})
     for (const std::size_t block : {1, 2, 5, 40})
       for (const int ranks : {1, 2, 3, 5}) {
-        const detail::GlobalLayout layout{size, block, ranks};
+        const detail::GlobalLayout layout{size, block, ranks, static_cast<int>(size) % ranks};
         std::vector<std::size_t> seen(static_cast<std::size_t>(ranks));
         for (std::size_t k = 0; k <= size; ++k) {
           for (int rank = 0; rank < ranks; ++rank)
@@ -198,6 +199,38 @@ TEST_P(GlobalArrays, SayWhatIsWrong) {
                     HasSubstr("a task cannot wait for all ranks"));
       },
       {.cache_bytes = 40});
+}
+
+/// Each rank makes arrays when it likes, and the others find them by references.
+TEST_P(GlobalArrays, AreMadeByOneRankForAll) {
+  run([](GlobalMemory& memory, Communicator& comm) {
+    const auto ranks = static_cast<std::size_t>(comm.ranks()), rank = static_cast<std::size_t>(comm.rank());
+    const GlobalArray<GlobalReference<int>> all(memory, ranks, {1});
+    for (std::size_t round = 1; round < 4; ++round) {
+      std::deque<OwnArray<int>> own;
+      for (std::size_t k = 0; k < round + rank; ++k) own.emplace_back(memory, (round + 1) * ranks + k);
+      const OwnArray<int>& last = own.back();
+      EXPECT_EQ(last.owner(last.size() - 1), comm.rank());
+      all.write(rank, 1)[0] = last.reference();
+      memory.fence();
+      for (std::size_t of = 0; of < ranks; ++of) {
+        const GlobalElements<int> there(memory, all.read(of, 1)[0]);
+        EXPECT_EQ(there.size(), (round + 1) * ranks + round + of - 1);
+        EXPECT_EQ(there.owner(0), static_cast<int>(of));
+        there.write(rank, 1)[0] = static_cast<int>(100 * rank + of + 1);
+        EXPECT_EQ(there.read(there.size() - 1, 1)[0], 0);
+      }
+      memory.fence();
+      for (std::size_t by = 0; by < ranks; ++by) EXPECT_EQ(last.read(by, 1)[0], 100 * by + rank + 1);
+      const GlobalElements<int> next(memory, all.read((rank + 1) % ranks, 1)[0]);
+      for (std::size_t by = 0; by < ranks; ++by) EXPECT_EQ(next.read(by, 1)[0], 100 * by + (rank + 1) % ranks + 1);
+      memory.fence();
+    }
+    std::optional<OwnArray<int>> gone;
+    const GlobalReference<int> reference = gone.emplace(memory, 0U).reference();
+    gone.reset();
+    EXPECT_THAT(message<UsageError>([&] { GlobalElements<int>(memory, reference); }), HasSubstr("that has ended"));
+  });
 }
 
 /// In what `fork_join` calls arrays are made and fences stand; in what another worker could take they do not.

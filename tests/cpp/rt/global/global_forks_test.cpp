@@ -130,6 +130,41 @@ TEST_P(GlobalForksOn, SeeInGlobalArraysWhatCameBefore) {
   });
 }
 
+/// Merge sort whose calls make what they merge into, where they run.
+TEST_P(GlobalForksOn, MakeArraysWhereverTheyRun) {
+  run([](GlobalForks& forks, GlobalMemory& memory) {
+    const GlobalFunction<void(GlobalReference<int>, std::size_t, std::size_t)> sort = forks.function(
+        [&](GlobalReference<int> of, std::size_t first, std::size_t count) -> void {
+          const GlobalElements<int> x(memory, of);
+          if (count <= 50) {
+            std::ranges::sort(x.read_write(first, count).elements());
+            return;
+          }
+          const std::size_t half = count / 2;
+          const OwnArray<int> left(memory, half), right(memory, count - half);
+          std::ranges::copy(x.read(first, half), left.write(0, half).begin());
+          std::ranges::copy(x.read(first + half, count - half), right.write(0, count - half).begin());
+          auto other = sort.fork(left.reference(), 0, half);
+          sort(right.reference(), 0, count - half);
+          other.join();
+          std::ranges::merge(left.read(0, half), right.read(0, count - half), x.write(first, count).begin());
+        },
+        "sort");
+    const GlobalArray<int> x(memory, 1500, {32});
+    for (std::int64_t round = rounds(4); round > 0; --round) {
+      std::vector<int> expected(x.size());
+      std::mt19937 random(static_cast<unsigned>(round));
+      for (int& one : expected) one = static_cast<int>(random() % 1000);
+      if (memory.rank() == 0) std::ranges::copy(expected, x.write(0, x.size()).begin());
+      memory.fence();
+      forks.run(sort, x.reference(), 0U, x.size());
+      std::ranges::sort(expected);
+      EXPECT_TRUE(std::ranges::equal(x.read(0, x.size()), expected));
+      memory.fence();
+    }
+  });
+}
+
 TEST_P(GlobalForksOn, ThrowInTheJoin) {
   run([](GlobalForks& forks, GlobalMemory& memory) {
     const GlobalFunction<int(int)> call = forks.function(

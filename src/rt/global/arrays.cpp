@@ -1,0 +1,179 @@
+/// The arrays of the memory of all ranks: what makes, finds and frees them.
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include "global/global_memory.hpp"
+
+namespace taskgrain::rt::detail {
+
+namespace {
+
+/// The same on all ranks.
+class NoMemory : public std::bad_alloc {
+ public:
+  explicit NoMemory(std::string what) : what_(std::move(what)) {}
+  const char* what() const noexcept override { return what_.c_str(); }
+
+ private:
+  const std::string what_;
+};
+
+}  // namespace
+
+GlobalStorage& GlobalMemoryOfRanks::add(std::string name, std::size_t size, std::size_t element_bytes,
+                                        std::size_t block) {
+  const CurrentWorkerScope outside = as_program("make a GlobalArray");
+  const std::uint64_t number = next_++;  // the same on all ranks, whatever fails on one
+  const auto all = static_cast<std::size_t>(ranks());
+  if (block == 0) block = std::max<std::size_t>(1, (size + all - 1) / all);
+  auto made = std::make_unique<Array>();
+  Array& array = *made;
+  array.storage = {number, std::move(name), {size, block, ranks()}, element_bytes};
+  GlobalStorage& storage = array.storage;
+  storage.all_here = hosts_.number() == 1;
+  storage.checks = options_.check;
+  std::string none, unlike;  // no memory, and other arguments on another rank
+  try {
+    if (size > SIZE_MAX / element_bytes / 2 || block > SIZE_MAX / all / 2) throw std::bad_array_new_length();
+    if (rank() == hosts_.ranks(hosts_.here()).front()) allocate(array);
+  } catch (const std::exception& error) {
+    none = storage.name + " of " + std::to_string(size) + " elements of " + std::to_string(element_bytes) +
+           " bytes: " + error.what();
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    arrays_.emplace(number, std::move(made));
+  }
+  if (comm_ != nullptr) {
+    const auto offset = array.shared != nullptr ? comm_->messages().shared_memory()->offset(array.shared) : 0;
+    const auto told = comm_->all_gather(
+        std::tuple(std::array<std::size_t, 4>{size, element_bytes, block, offset}, storage.name, none));
+    for (int other = ranks(); other-- > 0;) {
+      const auto& [numbers, named, text] = told[static_cast<std::size_t>(other)];
+      if (!text.empty()) none = "rank " + std::to_string(other) + ": " + text;
+      const auto& [first, first_named, ok] = told.front();
+      if (named != first_named)
+        unlike = "rank " + std::to_string(other) + " makes " + named + " and rank 0 " + first_named;
+      for (std::size_t k = 0; k < 3; ++k)
+        if (numbers[k] != first[k])
+          unlike = storage.name + ": rank " + std::to_string(other) + " gives " + std::to_string(numbers[k]) +
+                   " and rank 0 " + std::to_string(first[k]) + " as the " +
+                   std::array{"number of elements", "bytes of an element", "elements of a block"}[k];
+    }
+    const int home = hosts_.ranks(hosts_.here()).front();
+    if (none.empty() && unlike.empty() && rank() != home)
+      storage.elements =
+          comm_->messages().shared_memory()->at(home, std::get<0>(told[static_cast<std::size_t>(home)])[3]);
+  }
+  if (!unlike.empty()) throw UsageError(unlike);
+  if (!none.empty()) throw NoMemory(none);
+  zero_own(storage);
+  release();
+  wait_for_all();
+  array.ended = false;
+  return storage;
+}
+
+void GlobalMemoryOfRanks::allocate(Array& array) {
+  GlobalStorage& storage = array.storage;
+  const std::size_t bytes = hosts_.before(storage.layout, hosts_.here(), storage.layout.size) * storage.element_bytes;
+  SharedMemory* const shared = comm_ == nullptr || !options_.in_place ? nullptr : comm_->messages().shared_memory();
+  if (shared != nullptr)
+    storage.elements = array.shared = shared->allocate(std::max<std::size_t>(1, bytes)),
+    storage.offset = shared->offset(array.shared);
+  else
+    array.own = element_bytes(bytes), storage.elements = array.own.get();
+}
+
+/// Each rank its own elements, which then lie near its cores.
+void GlobalMemoryOfRanks::zero_own(const GlobalStorage& storage) const noexcept {
+  const GlobalLayout& layout = storage.layout;
+  for (std::size_t k = 0, end = layout.before(rank(), layout.size); k < end; k += layout.block) {
+    const std::size_t index = layout.index(rank(), k), count = std::min(layout.block, end - k);
+    const std::size_t at = hosts_.before(layout, hosts_.here(), index);
+    std::memset(storage.elements + at * storage.element_bytes, 0, count * storage.element_bytes);
+  }
+}
+
+/// All of its elements are of the rank that makes it.
+GlobalStorage GlobalMemoryOfRanks::of_one_rank(const GlobalName& name, std::string text,
+                                               std::size_t element_bytes) const {
+  GlobalStorage storage{name.number,
+                        std::move(text),
+                        {name.size, std::max<std::size_t>(1, name.size), ranks(), maker(name.number)},
+                        element_bytes};
+  storage.all_here = hosts_.number() == 1;
+  storage.checks = options_.check;
+  storage.offset = name.offset;
+  return storage;
+}
+
+GlobalStorage& GlobalMemoryOfRanks::add_own(std::string name, std::size_t size, std::size_t element_bytes) {
+  if (size > SIZE_MAX / element_bytes / 2) throw std::bad_array_new_length();
+  Array* array = nullptr;
+  {
+    const std::lock_guard lock(mutex_);
+    const std::uint64_t number = own_number(own_next_++);
+    auto made = std::make_unique<Array>();
+    made->storage = of_one_rank({number, size, 0}, std::move(name), element_bytes);
+    array = arrays_.emplace(number, std::move(made)).first->second.get();
+  }
+  try {
+    allocate(*array);
+  } catch (...) {
+    remove(array->storage);
+    throw;
+  }
+  zero_own(array->storage);
+  array->ended = false;
+  return array->storage;
+}
+
+GlobalStorage& GlobalMemoryOfRanks::find(const GlobalName& name, std::size_t element_bytes) {
+  const std::lock_guard lock(mutex_);
+  const int by = maker(name.number);
+  if (by == all_ranks || by == rank() || arrays_.contains(name.number)) return find(name.number);
+  auto made = std::make_unique<Array>();  // which the next fence forgets
+  made->storage = of_one_rank(name, "an array of rank " + std::to_string(by), element_bytes);
+  if (hosts_.of(by) == hosts_.here()) made->storage.elements = comm_->messages().shared_memory()->at(by, name.offset);
+  return arrays_.emplace(name.number, std::move(made)).first->second->storage;
+}
+
+GlobalStorage& GlobalMemoryOfRanks::find(std::uint64_t number) {
+  const auto found = arrays_.find(number);
+  if (found == arrays_.end()) throw UsageError("an array is used that has ended");
+  return found->second->storage;
+}
+
+void GlobalMemoryOfRanks::remove(GlobalStorage& storage) noexcept {
+  const std::lock_guard lock(mutex_);
+  const auto found = arrays_.find(storage.number);
+  found->second->ended = true;
+  if (maker(storage.number) == all_ranks) return;
+  free(*found->second);
+  arrays_.erase(found);
+}
+
+void GlobalMemoryOfRanks::free(const Array& array) noexcept {
+  if (array.shared != nullptr) comm_->messages().shared_memory()->release(array.shared);
+}
+
+void GlobalMemoryOfRanks::free_ended() noexcept {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(arrays_, [&](const auto& array) {
+    if (array.second->ended) free(*array.second);
+    return array.second->ended;
+  });
+}
+
+}  // namespace taskgrain::rt::detail
