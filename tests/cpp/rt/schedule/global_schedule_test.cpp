@@ -179,8 +179,7 @@ TEST(Schedules, OfForksOverRanks) {
     World world(random);
     Network network(static_cast<std::size_t>(world.ranks));
     std::vector<std::thread> others;
-    for (int rank = 1; rank < world.ranks; ++rank)
-      others.emplace_back([&, rank] { run_rank(world, network, rank); });
+    for (int rank = 1; rank < world.ranks; ++rank) others.emplace_back([&, rank] { run_rank(world, network, rank); });
     run_rank(world, network, 0);
     for (std::thread& other : others) other.join();
   });
