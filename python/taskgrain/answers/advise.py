@@ -36,9 +36,13 @@ LEAST_SAVED = 1.0 - 1.0 / MARGIN
 """The share of the time from which on a difference is one."""
 _SHOWN = 5
 """Other workloads of a folder that are named."""
-_START, _RUNS = 0.3, 4.0
+_START, _RUNS, _RUNS_OF_A_PROGRAM = 0.3, 4.0, 8.0
 """Seconds in which a system starts, and the runs, as long as no overhead makes them, that its first looks and
-its first round take on a machine that others use, too."""
+its first round take on a machine that others use, too. With a program they are as many rounds as an interval
+needs: what the answer is about are the times."""
+_POINT = 2e-6
+"""Seconds that a point of a program costs, beside its work, with most systems, with its share of reading the
+graph before each run."""
 
 
 @dataclass(frozen=True)
@@ -59,14 +63,21 @@ class Question:
         """The most that the efficiency can be on all of these cores, whatever the system."""
         return most_efficiency(self.workload, self.workload.cores_of_all(self.cores), self.steps or None)
 
-    def fit(self, budget: float) -> int:
-        """How many systems can have a round of runs within a budget, in seconds; one at least."""
+    def needs(self, systems: int) -> float:
+        """The seconds in which so many systems have the runs that an answer needs."""
+        if self.program:
+            run = self.program.least(self.cores) + self.program.steps.points * _POINT
+            return systems * (_START + _RUNS_OF_A_PROGRAM * run)
         try:
             steps = with_steps(Steps(steps=self.steps or None), self.workload).least
         except (InvalidSpec, Unsupported):  # which is said where it is to be measured
             steps = 1
         run = self.workload.tasks(steps) * self.work / self.workload.cores_of_all(self.cores)
-        return max(1, int(budget / (_START + _RUNS * run)))
+        return systems * (_START + _RUNS * run)
+
+    def fit(self, budget: float) -> int:
+        """How many systems can have these runs within a budget, in seconds; one at least."""
+        return max(1, int(budget / self.needs(1)))
 
 
 @dataclass(frozen=True)

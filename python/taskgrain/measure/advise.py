@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -86,7 +87,9 @@ def measured(
         fit = question.fit(given.budget - passed)
         systems = counted(fit, "system")
         short = f"a budget of {given.budget:g} s is too short for more than {systems} with such tasks"
-        problems |= {one.name: f"{short}; raise --budget, or choose by --system" for one in able[fit:]}
+        seconds = 10 * math.ceil((passed + question.needs(len(able))) / 10)
+        enough = f"raise --budget to {seconds} s, which has room for all, or choose by --system"
+        problems |= {one.name: f"{short}; {enough}" for one in able[fit:]}
         able = able[:fit]
         came = call.measure(
             study(question, [one.name for one in able], replace(given, budget=given.budget - passed)),
@@ -141,7 +144,8 @@ def until_known(work: float, *, alone: bool = False) -> type[Experiment]:
         def _request(self, iterations: int, length: Phase = "measure") -> Request:
             request = super()._request(iterations, length)
             # Where one run is long, all systems shall have one soon: the looks before it were warm-up.
-            once = not self._round and self.settings.slow(self._typical)
+            # Where all are of one size, none needs more.
+            once = self.settings.slow(self._typical) and (alone or not self._round)
             return replace(request, warmup=0) if once else request
 
         @property

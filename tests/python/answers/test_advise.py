@@ -14,6 +14,8 @@ from advice_answers import QUESTION
 from advice_answers import curve as made_up
 
 from taskgrain.answers import advise
+from taskgrain.answers.program import of_graph
+from taskgrain.graphs.task_graph import made
 from taskgrain.results.curves import Curve
 from taskgrain.results.lines import RunLine
 from taskgrain.study.workload import Workload
@@ -73,6 +75,18 @@ def test_how_many_systems_a_budget_is_for() -> None:
     assert advise.Question(30e-6, Workload("stencil_1d", 16), 2).fit(10.0) > 20, "their runs are short"
     assert QUESTION.fit(1e9) > 1000
     assert replace(whole, workload=Workload("dag", 4, dag="/nowhere")).fit(10.0) > 20
+
+
+def test_a_budget_is_for_fewer_systems_with_a_program_of_long_chains_or_many_tasks() -> None:
+    def asked(tasks: int, seconds: float, before: list[tuple[str, str]]) -> advise.Question:
+        names = {f"{n}": seconds for n in range(tasks)}
+        program = of_graph("test", made("test", names, before, unit="s"), None, 1.0)
+        return replace(QUESTION, work=program.mean, program=program)
+
+    wide, chain = asked(100, 1e-3, []), asked(100, 1e-3, [(f"{n}", f"{n - 1}") for n in range(1, 100)])
+    assert wide.needs(2) == 2 * wide.needs(1) and wide.fit(wide.needs(7) * 1.01) == 7
+    assert chain.fit(60.0) < 0.8 * wide.fit(60.0), "two cores are no quicker than one"
+    assert asked(100_000, 1e-6, []).fit(60.0) < 0.8 * wide.fit(60.0), "its tasks cost as long as they take"
 
 
 def answered(system: str, overhead: float, cell: Mapping[str, Any] = {}, **changes: Any) -> advise.Answer:
