@@ -82,7 +82,7 @@ def _read(events: list[dict[str, Any]]) -> TaskGraph:
     for one in marks:
         if one["name"] == "launch":
             args = one["args"]
-            given.setdefault(int(args["graph"]), {})[int(args["number"])] = int(args["task"])
+            given.setdefault(int(args["graph"]), {})[int(args["launch"])] = int(args["task"])
     recorded = [*tasks.all]
     for graph, of_graph in launches.items():
         _join_launches(tasks, of_graph, given.get(graph, {}))
@@ -106,12 +106,12 @@ def _join_launches(
     """Lets each launch of a graph come after the one before. Some tasks of sequences are launches, which come
     after what these come after, and with which these end."""
     before: list[int] = []
-    for place, launch in enumerate(sorted(launches)):
+    for launch in sorted(launches):
         first, last = tasks.ends(launches[launch])
         if before:
             tasks.join("launch", before, first)
-        if place in given:
-            task = tasks.all[given[place]]
+        if launch in given:
+            task = tasks.all[given[launch]]
             for one in launches[launch]:
                 tasks.all[one].waits = task.waits
             for one in first:

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <system_error>
 #include <unordered_set>
+#include <utility>
 
 namespace taskgrain::rt::detail {
 
@@ -64,7 +65,8 @@ std::uint64_t Trace::add() {
 
 std::uint64_t Trace::add(std::size_t nodes, const std::vector<Edge>& edges) {
   const std::uint64_t first = add();
-  Graph graph{std::vector<std::vector<Edge>>(nodes), {}, {}};
+  Graph graph;
+  graph.before.resize(nodes);
   for (const Edge& edge : edges) graph.before[edge.to].push_back(edge);
   const std::lock_guard lock(mutex_);
   graphs_.emplace(first, std::move(graph));
@@ -78,12 +80,13 @@ void Trace::order(std::uint64_t task, std::vector<std::uint64_t> before) {
 
 void Trace::given(std::uint64_t first_of_graph, std::int64_t begin) {
   const std::lock_guard lock(mutex_);
-  graphs_.at(first_of_graph).waits[begin] = waits_.size();
+  Graph& graph = graphs_.at(first_of_graph);
+  graph.launches[begin] = {std::exchange(graph.next, 0), waits_.size()};
 }
 
 void Trace::launched(std::uint64_t task, std::uint64_t first_of_graph) {
   const std::lock_guard lock(mutex_);
-  graphs_.at(first_of_graph).launches.push_back(task);
+  graphs_.at(first_of_graph).next = task;
 }
 
 void Trace::waited() {
@@ -110,8 +113,8 @@ std::size_t Trace::waits_before(const TracedTask& task) const {
   if (const auto found = given_.find(task.number); found != given_.end()) return found->second.waits;
   const auto graph = graphs_.find(task.number >> bits << bits);
   if (graph == graphs_.end()) return 0;
-  const auto launch = graph->second.waits.find(task.launch);
-  return launch == graph->second.waits.end() ? 0 : launch->second;
+  const auto launch = graph->second.launches.find(task.launch);
+  return launch == graph->second.launches.end() ? 0 : launch->second.waits;
 }
 
 /// \param places  of the tasks, by their numbers; those that are not in the trace have none
@@ -160,10 +163,10 @@ void Trace::write(const std::string& file) const {
     }
   }
   for (const auto& [first, graph] : graphs_)
-    for (std::size_t k = 0; k < graph.launches.size(); ++k)
-      if (const auto task = places.find(graph.launches[k]); task != places.end())
+    for (const auto& [begin, launch] : graph.launches)
+      if (const auto task = places.find(launch.task); task != places.end())
         out << separator << R"({"ph":"i","s":"p","pid":0,"tid":0,"name":"launch","ts":0,"args":{"task":)"
-            << task->second << ",\"graph\":" << (first >> bits) << ",\"number\":" << k << "}}";
+            << task->second << ",\"graph\":" << (first >> bits) << ",\"launch\":" << begin << "}}";
   for (const auto& wait : waits_)
     out << separator << R"({"ph":"i","s":"p","pid":0,"tid":0,"name":"wait","ts":)" << microseconds(wait - begin_)
         << '}';

@@ -231,7 +231,7 @@ void Worker::execute_traced(const Entry& task) {
   }
   const auto begin = TraceLane::Clock::now();
   engine_.handlers_.numbered[task.handler].run(*this, task.payload);
-  trace_->record(std::move(name), begin, TraceLane::Clock::now(), of);
+  if (of.number != TracedTask::none) trace_->record(std::move(name), begin, TraceLane::Clock::now(), of);
 }
 
 void Worker::publish_idle() {

@@ -122,6 +122,7 @@ class InOrder final : public Executor<InOrder> {
         if (record.instruction == Instruction::run) each(record.node, record.action);
   }
   std::string describe(const Payload&) const override { return outline_.names.graph(); }
+  TracedTask traced(const Payload&) const override { return {TracedTask::none}; }  // its tasks are recorded one by one
 
   std::size_t waiting_tasks(int worker, std::vector<StuckTask>& tasks, std::size_t most) const override {
     const Actor& actor = actors_[static_cast<std::size_t>(worker)];

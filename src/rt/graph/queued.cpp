@@ -87,7 +87,7 @@ class QueuedActors final : public Executor<QueuedActors> {
 
   TracedTask traced(const Payload& payload) const override {
     const auto task = payload.as<Task>();
-    if (task.owner < 0) return {};
+    if (task.owner < 0) return {TracedTask::none};
     const Actor& owner = at(task.owner);
     return traced_task(owner.program.records[task.place].node, task.iteration, owner.begin);
   }

@@ -85,10 +85,16 @@ def test_launches_of_a_graph_come_after_each_other(tmp_path: Path) -> None:
 
 def test_a_task_that_launches_a_graph_ends_with_it(tmp_path: Path) -> None:
     body = [span(2, 2, 5, graph=3, launch=0), span(3, 7, 5, [2], graph=3, launch=0)]
-    given = mark("launch", task=1, graph=3, number=0)
+    given = mark("launch", task=1, graph=3, launch=0)
     found = graph(tmp_path, span(0, 0, 2), span(1, 2, 1, [0]), *body, span(4, 13, 1, [1]), given)
     assert before(found, "step 2") == ["step 0"] and before(found, "step 1") == ["step 0", "step 3"]
     assert found.bound().critical_path == pytest.approx(14e-6)
+
+
+def test_a_launch_without_a_task_is_not_that_of_another(tmp_path: Path) -> None:
+    later = [span(2, 4, 5, graph=3, launch=6), mark("launch", task=1, graph=3, launch=6)]
+    found = graph(tmp_path, span(0, 0, 1), span(1, 2, 1), *later, mark("launch", task=0, graph=3, launch=0))
+    assert before(found, "step 0") == [] and before(found, "step 1") == ["step 2"]
 
 
 @pytest.mark.parametrize(
@@ -101,7 +107,7 @@ def test_a_task_that_launches_a_graph_ends_with_it(tmp_path: Path) -> None:
         ([span(0, 0, 1, [1]), span(1, 0, 1, [0])], "cycles"),
         ([{"ph": "X", "args": {"task": 1}}], "traceEvents: what is wrong with KeyError"),
         ([{"ph": "X", "args": {"task": "x"}, "ts": 0, "dur": 1}], "ValueError"),
-        ([span(0, 0, 1), mark("launch", task=8, graph=3)], "KeyError"),
+        ([span(0, 0, 1, graph=3, launch=0), mark("launch", task=8, graph=3, launch=0)], "KeyError: 8"),
         ([7], "AttributeError"),
     ],
 )

@@ -58,7 +58,8 @@ struct Failure {
 
 /// A task as a trace has it.
 struct TracedTask {
-  std::uint64_t number = 0;  ///< among all; 0: what it comes after is not known
+  static constexpr std::uint64_t none = UINT64_MAX;
+  std::uint64_t number = 0;  ///< among all; 0: what it comes after is not known; none: a trace leaves it out
   std::int64_t launch = -1;  ///< of its graph: the first iteration
 };
 

@@ -57,7 +57,7 @@ class Trace {
   void order(std::uint64_t task, std::vector<std::uint64_t> before);
   /// A launch of a graph is given, which begins with this iteration.
   void given(std::uint64_t first_of_graph, std::int64_t begin);
-  /// A task is the next launch of a graph, and ends with that.
+  /// The next launch that is given of a graph is a task, which ends with it.
   void launched(std::uint64_t task, std::uint64_t first_of_graph);
   /// A thread has waited: what is given from now on comes after what has ended.
   void waited();
@@ -71,10 +71,14 @@ class Trace {
     std::vector<std::uint64_t> before;
     std::size_t waits;  // there were until then
   };
+  struct Launch {
+    std::uint64_t task;  // that it is, or none
+    std::size_t waits;   // there were until it was given
+  };
   struct Graph {
-    std::vector<std::vector<Edge>> before;                // each node
-    std::vector<std::uint64_t> launches;                  // tasks that are one
-    std::unordered_map<std::int64_t, std::size_t> waits;  // until a launch was given, by its begin
+    std::vector<std::vector<Edge>> before;    // each node
+    std::map<std::int64_t, Launch> launches;  // by their begin
+    std::uint64_t next = 0;                   // the task that is the next launch, or none
   };
 
   std::vector<std::uint64_t> before(const TracedTask& task) const;

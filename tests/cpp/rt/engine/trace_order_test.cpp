@@ -5,14 +5,18 @@
 #include <unistd.h>
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <random>
 #include <set>
+#include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "taskgrain/rt.hpp"
@@ -204,10 +208,61 @@ TEST(TraceOrder, HasTheLaunchesOfALoopAndTheWaits) {
     const Task& task = tasks.at(event["args"]["task"]);
     EXPECT_EQ(task.name, "sequence loop");
     EXPECT_EQ(task.after.size(), 1U) << "of the first";
-    EXPECT_EQ(event["args"]["number"], 0);
+    EXPECT_EQ(event["args"]["launch"], 0);
   }
   EXPECT_EQ(launches, 1);
   EXPECT_GE(waits, 1);
+}
+
+TEST(TraceOrder, KnowsTheLaunchOfALoopAfterOneThatThrewAtOnce) {
+  Traced trace;
+  {
+    Runtime runtime({.workers = 2, .trace = trace.path()});
+    Sequence sequence(runtime);
+    double cell = 0;
+    bool fails = true;
+    const Data data = sequence.data(cell);
+    const auto loop = [&] {
+      sequence.loop(3, [&] {
+        sequence.task({read_write(data)}, [&fails] { fails ? throw std::runtime_error("") : void(); }, {.name = "a"});
+      });
+    };
+    loop();
+    EXPECT_THROW(sequence.wait(), TaskFailed);
+    fails = false;
+    loop();
+    sequence.wait();
+  }
+  const auto tasks = trace.read();
+  std::map<int, int> launches;  // the tasks that are one, by their begin
+  for (const json& event : trace.file)
+    if (event["name"] == "launch") launches[event["args"]["launch"]] = event["args"]["task"];
+  std::set<int> begins;
+  for (const auto& [number, task] : tasks)
+    if (task.launch) begins.insert(*task.launch);
+  EXPECT_EQ(begins, std::set{3});
+  ASSERT_EQ(launches.size(), 2U);
+  EXPECT_LT(tasks.at(launches.at(0)).begin, tasks.at(launches.at(3)).begin);
+}
+
+TEST(TraceOrder, HasTheTasksOfGraphsThatWaitForEachOtherAlone) {
+  Traced trace;
+  {
+    Runtime runtime({.workers = 2, .trace = trace.path()});
+    std::vector<std::unique_ptr<CompiledGraph>> graphs;
+    for (const Policy policy : {Policy::in_order, Policy::in_order, Policy::ready_queue}) {
+      TaskGraph graph("graph");
+      const auto slow = graph.task(0, [] { std::this_thread::sleep_for(std::chrono::microseconds(100)); });
+      const auto quick = graph.task(1, [] {});
+      graph.edge(slow, quick);
+      graph.carried_edge(quick, slow);
+      graphs.push_back(std::make_unique<CompiledGraph>(runtime, std::move(graph), policy));
+    }
+    for (const auto& graph : graphs) graph->launch({.iterations = 20});
+    runtime.wait();
+  }
+  trace.read();
+  EXPECT_EQ(std::ranges::count(trace.file, "X", [](const json& event) { return event["ph"]; }), 3 * 2 * 20);
 }
 
 TEST(TraceOrder, CountsTheWaitsBeforeATaskWasGiven) {
