@@ -38,6 +38,8 @@ def allowed(program: Program, cores: int) -> Iterator[str]:
     elif untimed:
         counts = "which counts" if untimed == 1 else "which count"
         yield f"The file leaves out the time of {quantity.counted(untimed, 'task')}, {counts} as none."
+    if missing := program.graph.no_order:
+        yield f"As to what tasks depend on, {missing}: with that, it may take longer."
     share = quantity.percent(program.total / (cores * least))
     held = f": that is its critical path, which keeps {most} of them busy, {share} of their time."
     beyond = f". More than {most} cores gain nothing: the critical path takes {path}."

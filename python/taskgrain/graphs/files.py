@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from taskgrain.graphs import chakra, graph_file, rt_trace
+from taskgrain.graphs import chakra, graph_file, rt_trace, timelines
 from taskgrain.graphs.dot import read_dot
 from taskgrain.graphs.task_graph import TaskGraph, amount, made
 from taskgrain.words.errors import InputError
@@ -21,6 +21,8 @@ FORMATS = (
     "StarPU tasks.rec",
     chakra.FORMAT,
     rt_trace.FORMAT,
+    timelines.RAY,
+    timelines.DASK,
     graph_file.FORMAT,
 )
 _MOST_BYTES = 1 << 30
@@ -60,7 +62,7 @@ def _reader(text: str) -> Callable[[str], TaskGraph]:
     rest = text[begin.end() if begin else 0 :][:200]
     if graph_file.BEGIN.match(rest):
         return graph_file.read
-    if rest.startswith("{"):
+    if rest.startswith(("{", "[")):
         return _json
     if re.match(r"(strict\s+)?(di)?graph\b", rest, re.IGNORECASE):
         return read_dot
@@ -76,7 +78,8 @@ _COMMENTS = re.compile(r"(\s|//[^\n]*|/\*.*?\*/|#[^\n]*)*", re.DOTALL)
 
 
 def _json(text: str) -> TaskGraph:
-    """One object is an instance of WfCommons or a trace of events, and several are a trace of Chakra."""
+    """One object is an instance of WfCommons or a trace of events, several are a trace of Chakra, and a list
+    is a timeline."""
     try:
         first, at = json.JSONDecoder().raw_decode(text, chakra.space(text, 0))
     except (ValueError, RecursionError) as error:
@@ -86,6 +89,8 @@ def _json(text: str) -> TaskGraph:
         return chakra.read_chakra(text)
     if rest:
         raise InputError("JSON", rest[:40].partition("\n")[0], "nothing after an instance of WfCommons")
+    if isinstance(first, list):
+        return timelines.read_timeline(first)
     return rt_trace.read_trace(first) if "traceEvents" in first else _wfcommons(first)
 
 

@@ -58,6 +58,8 @@ class TaskGraph:
     """The function or the program that each task runs, where the file says it beside its name."""
     no_times: str = "the file has no times"
     """Where no task has a time: the words for what the file lacks."""
+    no_order: str = ""
+    """The same where it does not say what tasks come after."""
 
     @property
     def dependences(self) -> int:

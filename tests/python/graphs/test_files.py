@@ -98,7 +98,7 @@ def test_each_format_says_the_graph(
         ("digraph { a } b", "nothing after the graph"),
         ("digraph " + "{ a " * 100_000, "fewer within each other"),
         ("{", "an instance of WfCommons"),
-        ("[" * 100_000, "a file of one of"),
+        ("[" * 100_000, "maximum recursion"),
         ('{"a":' * 100_000, "an instance of WfCommons"),
         ('{"workflow": []}', "workflow.specification.tasks or workflow.tasks"),
         ('{"steps": []}', "--dag reads one that is in steps already"),

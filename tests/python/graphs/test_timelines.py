@@ -1,0 +1,82 @@
+"""Timelines of Ray and Dask. What both write was looked at with Ray 2.60 and distributed 2026.8."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from taskgrain.answers.program import of_graph
+from taskgrain.answers.program_words import allowed
+from taskgrain.graphs.files import read
+from taskgrain.graphs.kinds import kinds
+from taskgrain.graphs.task_graph import TaskGraph
+from taskgrain.words.errors import InputError
+
+NO_ACTOR, ACTOR = 24 * "f" + "01000000", "c5e5c3f7d2cb4a895e546b7401000000"
+
+
+def ray(task: str, function: str, begin: float, took: float, worker: str = "w") -> dict[str, Any]:
+    event = {"cat": f"task::{function}", "name": function, "ph": "X", "pid": "1", "tid": f"worker:{worker}"}
+    return event | {"ts": begin, "dur": took, "args": {"name": function, "task_id": task}}
+
+
+def part(of: dict[str, Any], what: str, later: float, took: float) -> dict[str, Any]:
+    cat = f"task:{what}"
+    return of | {"cat": cat, "name": cat, "ts": of["ts"] + later, "dur": took, "args": {}}
+
+
+def dask(key: object, *took: float, status: str = "OK") -> dict[str, Any]:
+    times = [{"action": "compute", "start": 1.5e9, "stop": 1.5e9 + one} for one in took]
+    moved = {"action": "transfer", "start": 1.5e9, "stop": 1.6e9}
+    return {"key": key, "worker": "tcp://1", "status": status, "startstops": [moved, *times], "nbytes": 28}
+
+
+def graph(folder: Path, *events: object) -> TaskGraph:
+    (folder / "timeline.json").write_text(json.dumps(events))
+    return read(folder / "timeline.json")
+
+
+def test_a_task_of_ray_lasts_as_long_as_it_executes(tmp_path: Path) -> None:
+    waits, alone = ray("1" * 16 + NO_ACTOR, "add", 10, 90), ray("2" * 16 + NO_ACTOR, "one", 10, 40, "v")
+    parts = [part(waits, "deserialize_arguments", 0, 60), part(waits, "execute", 60, 30)]
+    later = ray("3" * 16 + NO_ACTOR, "add", 100, 50)
+    found = graph(tmp_path, *parts, waits, alone, part(later, "execute", 1, 20), later)
+    assert (found.kind, found.unit) == ("Ray timeline", "s")
+    assert found.durations == pytest.approx([30e-6, 40e-6, 20e-6])
+    assert [(one.name, one.tasks) for one in kinds(found)] == [("add", 2), ("one", 1)]
+
+
+def test_tasks_of_an_actor_come_after_each_other_unless_they_overlap(tmp_path: Path) -> None:
+    begins = (("ffff", 0, 5), ("1111", 7, 4), ("2222", 10, 5), ("3333", 20, 1))
+    tasks = [ray(4 * n + ACTOR, "Actor.m", begin, took) for n, begin, took in begins]
+    other = ray("4" * 16 + ACTOR.replace("c", "d"), "Actor.m", 50, 1)
+    found = graph(tmp_path, *tasks, other)
+    assert [list(one) for one in found.before] == [[], [0], [], [2], []]
+    said = " ".join(allowed(of_graph("test", found, None, 1.0), 2))
+    assert "As to what tasks depend on, the file has none but those of an actor: with" in said
+
+
+def test_a_task_of_dask_has_the_time_in_which_it_was_computed(tmp_path: Path) -> None:
+    events = [dask("pow-c6dd46a8-ab31-4b59-b917-3553cc945d62", 0.5), dask(["sum-" + 32 * "a", 0], 0.25, 0.5)]
+    found = graph(tmp_path, *events, dask("pow-1", 1.0, status="error"))
+    assert (found.kind, found.unit, found.dependences) == ("Dask task stream", "s", 0)
+    assert found.durations == pytest.approx([0.5, 0.75]) and [*found.labels] == ["pow", "sum"]
+
+
+@pytest.mark.parametrize(
+    ("events", "message"),
+    [
+        ([], "a Dask task stream file with a task"),
+        ([7], "what is wrong with TypeError"),
+        ([{"cat": "task::f", "ts": 0}], "what is wrong with KeyError"),
+        ([ray("1", "f", 0, -1)], "dur: -1"),
+        ([dask("a", -1.0)], "time of a: -1"),
+        ([{"name": "of another program"}], "a Ray timeline, or a Dask task stream"),
+    ],
+)
+def test_what_is_wrong_with_a_timeline(tmp_path: Path, events: list[Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        graph(tmp_path, *events)
