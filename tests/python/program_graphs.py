@@ -14,6 +14,8 @@ class Graph:
     before: tuple[tuple[int, ...], ...]
     durations: tuple[int, ...]
     """At least 1, as a dummy task has none."""
+    outputs: tuple[int | None, ...] = ()
+    """Bytes, where anybody knows them."""
 
 
 @st.composite
@@ -23,10 +25,13 @@ def graphs(draw: st.DrawFn) -> Graph:
     before = tuple(
         tuple(sorted(draw(st.sets(st.integers(0, n - 1), max_size=4)))) if n else () for n in range(size)
     )
-    return Graph(before, tuple(draw(st.integers(1, 9)) for _ in range(size)))
+    outputs = tuple(draw(st.none() | st.integers(0, 99)) for _ in range(size))
+    known = any(one is not None for one in outputs)
+    return Graph(before, tuple(draw(st.integers(1, 9)) for _ in range(size)), outputs if known else ())
 
 
 def made_of(graph: Graph) -> TaskGraph:
     """The same with names."""
     names = {f"t{n}": float(one) for n, one in enumerate(graph.durations)}
-    return made("test", names, [(f"t{n}", f"t{k}") for n, one in enumerate(graph.before) for k in one])
+    before = [(f"t{n}", f"t{k}") for n, one in enumerate(graph.before) for k in one]
+    return made("test", names, before, outputs={f"t{n}": one for n, one in enumerate(graph.outputs)})

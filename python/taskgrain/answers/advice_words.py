@@ -31,6 +31,7 @@ def sentences(question: Question, answers: Sequence[Answer]) -> Iterator[str]:
     question = replace(question, cores=min(used, question.cores))
     if question.program:
         yield from program_words.allowed(question.program, question.cores)
+        yield from program_words.handed_on(question.program, question.workload["output_bytes"])
     elif (most := question.most) < LEVELS[-1]:
         cores = quantity.counted(question.workload.cores_of_all(question.cores), "core")
         yield (

@@ -10,11 +10,14 @@ from functools import cached_property
 from taskgrain.estimate.advice import Efficiency
 from taskgrain.graphs.steps import Steps, in_steps
 from taskgrain.graphs.task_graph import Bound, TaskGraph
+from taskgrain.study.fields import WORKLOAD
 from taskgrain.words.errors import InputError
 from taskgrain.words.interval import Interval
 
 _LEAST, _MOST = 1e-11, 1e9
 """Seconds of the mean of all points, and of all together, that can be asked for."""
+_MOST_HANDED_ON = 1 << 28
+"""Bytes of the outputs of the widest step that are handed on unless somebody asks for it."""
 _STORED = 1e-12
 """Seconds to which a results folder keeps the time that was asked for."""
 
@@ -73,6 +76,14 @@ class Program:
         """The same with the points that pass outputs on: it has one in each step."""
         first, last = self.graph.longest_chain[0], self.graph.longest_chain[-1]
         return self.steps.levels[last] - self.steps.levels[first] + 1
+
+    @property
+    def output_bytes(self) -> int | None:
+        """The bytes that each task hands on unless others are asked for: those of the file, if they fit."""
+        said = self.graph.handed_on
+        if said is None or said * self.steps.widest > _MOST_HANDED_ON:
+            return None
+        return max(int(WORKLOAD["output_bytes"].default), round(said))
 
     def lasting(self, mean: float) -> Program:
         """The same with times of which the mean of the points is this, in seconds."""

@@ -55,6 +55,16 @@ def allowed(program: Program, cores: int) -> Iterator[str]:
         )
 
 
+def handed_on(program: Program, measured: int) -> Iterator[str]:
+    """Tells what the file says of the tasks' outputs, where tasks are measured that hand on so many bytes."""
+    if (said := program.graph.handed_on) is not None:
+        more = "; give --output-bytes for more" if measured < said else ""
+        yield (
+            f"What a task reads of another is {quantity.size(round(said))} in the median; here each task "
+            f"hands on {quantity.size(measured)}{more}."
+        )
+
+
 def reached(program: Program, answers: Sequence[Answer]) -> Iterator[str]:
     """Tells what the best and the worst of the systems that one can choose cost, and what longer tasks would
     gain."""

@@ -274,7 +274,8 @@ def _measured_graph(program: Program, graph: GraphOptions, folder: Path) -> Grap
     name = re.sub(r"[^\w.+-]", "_", Path(program.name).stem, flags=re.ASCII)[:_LONGEST_NAME]
     steps = folder / f"{name}{store.STEPS}"
     _write(steps, program.steps.text())
-    return replace(graph, given={**graph.given, "dag": str(steps)})
+    said = {"output_bytes": program.output_bytes} if program.output_bytes else {}
+    return replace(graph, given={**said, **graph.given, "dag": str(steps)})
 
 
 def _write(path: Path, text: str) -> None:

@@ -51,6 +51,7 @@ def show(path: Path, graph: GraphOptions, drawn: str, output: Path | None, as_js
         facts = {"kind": found.kind, "tasks": len(found.names), "untimed": found.untimed}
         facts |= {"dependences": found.dependences, "unit": found.unit} | vars(bound)
         facts |= {"cores": cores, "least_time": bound.time(cores), "most_busy": bound.busy(cores)}
+        facts |= {"output_bytes": found.handed_on}
         facts |= {"steps": steps.number, "widest": steps.widest, "passed_on": steps.passed_on}
         whole = bound.work or 1.0
         facts |= {"kinds": [vars(one) | {"share": one.work / whole} for one in heaviest[:_MOST_NAMED]]}
@@ -66,6 +67,9 @@ def show(path: Path, graph: GraphOptions, drawn: str, output: Path | None, as_js
             rows["without a time"] = f"{quantity.counted(found.untimed, 'task')}, as if of no time"
     else:
         rows["without a time"] = f"all, and each counts as 1: {found.no_times}"
+    if found.handed_on is not None:
+        size = quantity.size(round(found.handed_on))
+        rows["outputs"] = f"{size} in the median, each as often as it is read"
     rows |= {
         "work": told(bound.work),
         "critical path": told(bound.critical_path),
@@ -78,7 +82,8 @@ def show(path: Path, graph: GraphOptions, drawn: str, output: Path | None, as_js
     print_rows(rows)
     _show_kinds(heaviest, bound.work, told)
     if output is not None:
-        then = f": taskgrain metg --dag {shlex.quote(str(output))}" if drawn == "json" else ""
+        more = "" if found.handed_on is None else f" --output-bytes {max(16, round(found.handed_on))}"
+        then = f": taskgrain metg --dag {shlex.quote(str(output))}{more}" if drawn == "json" else ""
         print(f"{output} is written{then}")
 
 

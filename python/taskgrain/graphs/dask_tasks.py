@@ -42,9 +42,10 @@ def recorded(client: Any, path: str | Path = "graph.json") -> Iterator[None]:
     if not ended:
         raise InputError("tasks", 0, "a program of which Dask executes a task")
     # What was there before has no duration, and nobody waits for it.
-    before = [(key, other) for key, (_, others) in ended.items() for other in others if other in ended]
+    before = [(key, other) for key, (_, others, _) in ended.items() for other in others if other in ended]
     labels = {key: str(key_split(key)) for key in ended}
-    graph = made("Dask", {key: seconds for key, (seconds, _) in ended.items()}, before, "s", labels=labels)
+    times, outputs = ({key: one[place] for key, one in ended.items()} for place in (0, 2))
+    graph = made("Dask", times, before, "s", labels=labels, outputs=outputs)
     Path(path).write_text(graph_file.write(graph), "utf-8")
 
 
@@ -53,12 +54,12 @@ def _plugin() -> Any:
     from distributed import SchedulerPlugin
 
     class Ended(SchedulerPlugin):
-        """The seconds of each task, and the tasks that it depends on."""
+        """The seconds of each task, the tasks that it depends on, and the bytes of its result."""
 
         name = _PLUGIN
 
         def __init__(self) -> None:
-            self.tasks: dict[str, tuple[float, list[str]]] = {}
+            self.tasks: dict[str, tuple[float, list[str], int | None]] = {}
             self.scheduler: Any = None
 
         async def start(self, scheduler: Any) -> None:
@@ -69,6 +70,6 @@ def _plugin() -> Any:
             if start == "processing" and finish == "memory" and times:
                 seconds = sum(one["stop"] - one["start"] for one in times if one["action"] == "compute")
                 before = [str(one.key) for one in self.scheduler.tasks[key].dependencies]
-                self.tasks[str(key)] = seconds, before
+                self.tasks[str(key)] = seconds, before, kwargs.get("nbytes")
 
     return Ended()

@@ -108,6 +108,8 @@ def _wfcommons(file: dict[str, Any]) -> TaskGraph:
         durations: dict[str, float | None] = {}
         cores: dict[str, float] = {}
         labels: dict[str, str] = {}
+        outputs: dict[str, float | None] = {}
+        sizes = {str(one["id"]): one.get("sizeInBytes") for one in described.get("files", ())}
         before = []
         for task in tasks:
             name = str(task["id"] if "id" in task else task["name"])
@@ -118,6 +120,11 @@ def _wfcommons(file: dict[str, Any]) -> TaskGraph:
             took = facts.get("runtimeInSeconds", facts.get("runtime"))
             durations[name] = None if took is None else amount(took, f"time of {name}")
             cores[name] = amount(facts.get("coreCount", facts.get("cores")) or 1, f"cores of {name}")
+            files = [one for one in facts.get("files", ()) if one.get("link") == "output"]
+            written = [one.get("sizeInBytes", one.get("size")) for one in files]
+            written += [sizes.get(str(one)) for one in facts.get("outputFiles", ())]
+            if known := [amount(one, f"output of {name}") for one in written if one is not None]:
+                outputs[name] = sum(known)
             before += [(name, str(other)) for other in task.get("parents", ())]
             before += [(str(other), name) for other in task.get("children", ())]
     except (KeyError, TypeError, AttributeError) as error:
@@ -128,7 +135,7 @@ def _wfcommons(file: dict[str, Any]) -> TaskGraph:
     kind = f"WfCommons {version}" if re.fullmatch(r"[\d.]{1,9}", version, re.ASCII) else "WfCommons"
     ids = names | {name: name for name in durations}
     pairs = [(ids.get(one, one), ids.get(other, other)) for one, other in before]
-    return made(kind, durations, pairs, "s", cores, labels)
+    return made(kind, durations, pairs, "s", cores, labels, outputs=outputs)
 
 
 def _standard_task_graph(text: str) -> TaskGraph:
@@ -169,6 +176,7 @@ def _tasks_rec(text: str) -> TaskGraph:
     milliseconds."""
     durations: dict[str, float | None] = {}
     labels: dict[str, str] = {}
+    outputs: dict[str, float | None] = {}
     before = []
     for block in re.split(r"\n\s*\n", text):
         lines = [(name, value.strip()) for name, value in re.findall(r"^(\w+):(.*)$", block, re.MULTILINE)]
@@ -185,7 +193,9 @@ def _tasks_rec(text: str) -> TaskGraph:
         if {"StartTime", "EndTime"} <= record.keys():
             start, end = (amount(record[one], f"{one} of {name}") for one in ("StartTime", "EndTime"))
             durations[name] = amount((end - start) / 1e3, f"time of {name}")
+        data = zip(record.get("Modes", "").split(), record.get("Sizes", "").split(), strict=False)
+        if written := [amount(size, f"Sizes of {name}") for mode, size in data if "W" in mode]:
+            outputs[name] = sum(written)
         before += [(name, other) for other in record.get("DependsOn", "").split()]
-    return made(
-        "StarPU tasks.rec", durations, [pair for pair in before if pair[1] in durations], "s", None, labels
-    )
+    pairs = [pair for pair in before if pair[1] in durations]
+    return made("StarPU tasks.rec", durations, pairs, "s", labels=labels, outputs=outputs)

@@ -18,7 +18,10 @@ VERSION = 1
 BEGIN = re.compile(r'\{\s*"taskgrain_graph"')
 """The first key says what the file is."""
 _UNITS = ("s", "task", "")
-_KEYS = ("taskgrain_graph", "program", "unit", "names", "named", "durations", "cores", "untimed", "before")
+_KEYS = (
+    *("taskgrain_graph", "program", "unit", "names", "named"),
+    *("durations", "cores", "outputs", "untimed", "before"),
+)
 
 
 def write(graph: TaskGraph) -> str:
@@ -30,6 +33,7 @@ def write(graph: TaskGraph) -> str:
     columns |= {"unit": graph.unit, "names": [*numbers], "named": [numbers[name] for name in names]}
     columns |= {"durations": [*graph.durations]}
     columns |= {"cores": [*graph.cores]} if any(one != 1 for one in graph.cores) else {}
+    columns |= {"outputs": [*graph.outputs]} if graph.outputs else {}
     columns |= {"untimed": graph.untimed} if graph.untimed else {}
     columns |= {"before": [[*one] for one in graph.before]}
     return json.dumps(columns, separators=(",", ":"), ensure_ascii=False)
@@ -72,7 +76,13 @@ def read(text: str) -> TaskGraph:
     if type(untimed) is not int or not 0 <= untimed <= size:
         raise InputError("untimed", untimed, "the number of tasks whose time is not known")
     program = str(file.get("program", ""))
-    return TaskGraph(_names(file, size), edges, durations, cores, untimed, unit, FORMAT, program)
+    outputs = [
+        None if one is None else amount(one, f"outputs, task {task}")
+        for task, one in enumerate(_list(file, "outputs", size) if "outputs" in file else ())
+    ]
+    return TaskGraph(
+        _names(file, size), edges, durations, cores, untimed, unit, FORMAT, program, outputs=outputs
+    )
 
 
 def _numbers_below(size: int, values: Iterable[object]) -> bool:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from statistics import median_low
 from typing import Any
 
 from taskgrain._core import Dependences
@@ -60,10 +61,21 @@ class TaskGraph:
     """Where no task has a time: the words for what the file lacks."""
     no_order: str = ""
     """The same where it does not say what tasks come after."""
+    outputs: Sequence[float | None] = ()
+    """The bytes that each task hands on, if the file has some: None for a task of which it does not say."""
 
     @property
     def dependences(self) -> int:
         return sum(map(len, self.before))
+
+    @cached_property
+    def handed_on(self) -> float | None:
+        """The median of the bytes that tasks hand on, each as often as another depends on it; None where the
+        file does not say."""
+        if not self.outputs:
+            return None
+        each = (self.outputs[one] for before in self.before for one in before)
+        return median_low(known) if (known := [one for one in each if one is not None]) else None
 
     @cached_property
     def counted(self) -> Dependences:
@@ -164,6 +176,7 @@ def made(
     cores: Mapping[str, float] | None = None,
     labels: Mapping[str, str] | None = None,
     no_times: str = TaskGraph.no_times,
+    outputs: Mapping[str, float | None] | None = None,
 ) -> TaskGraph:
     """A graph of the tasks that have a duration or none, and pairs of a task and one that comes before it.
     A pair may occur twice. Raises `InputError` for a task that is not there, where there are none, and for
@@ -195,4 +208,5 @@ def made(
         kind,
         labels=[labels.get(name, name) for name in numbers] if labels else (),
         no_times=no_times,
+        outputs=[outputs.get(name) for name in numbers] if outputs else (),
     )

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from program_graphs import Graph, graphs, made_of
 
 from taskgrain.answers.program import Program, of_graph
+from taskgrain.answers.program_words import handed_on
 from taskgrain.estimate.advice import Efficiency
 from taskgrain.graphs.task_graph import made
 from taskgrain.words.errors import InputError
@@ -49,6 +50,21 @@ def test_times_are_scaled() -> None:
     assert of_graph("test", graph, None, 0.1).total == pytest.approx(0.4)
     untimed = made("test", {"a": None, "b": None}, [])
     assert of_graph("test", untimed, 2e-6, 10.0).ranked == pytest.approx([2e-5, 2e-5])
+
+
+@pytest.mark.parametrize(
+    ("outputs", "taken"), [(0.0, 16), (5000.0, 5000), (2.0**27, 1 << 27), (2.0**28, None)]
+)
+def test_outputs_are_those_of_the_file_where_the_widest_step_has_room(
+    outputs: float, taken: int | None
+) -> None:
+    before = [("c", "a"), ("c", "b")]
+    graph = made("test", dict.fromkeys("abc", 1.0), before, "s", outputs=dict.fromkeys("abc", outputs))
+    found = of_graph("test", graph, None, 1.0)
+    assert found.output_bytes == taken
+    said = " ".join(handed_on(found, found.output_bytes or 16))
+    assert ("give --output-bytes" in said) == (taken is None)
+    assert "here each task hands on 16 B" in " ".join(handed_on(found, 16))
 
 
 @pytest.mark.parametrize(

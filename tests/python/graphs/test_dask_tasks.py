@@ -34,6 +34,7 @@ def test_the_program_of_the_page_records_itself(tmp_path: Path) -> None:
     last = graph.names.index("sum")
     assert sorted(graph.before[last]) == [*range(last), *range(last + 1, 101)]
     assert graph.dependences == 100 and graph.unit == "s" and min(graph.durations) >= 0.0
+    assert graph.handed_on == sys.getsizeof(99 * 99)
 
 
 def test_a_file_that_cannot_be_written_is_refused_before_anything_runs(tmp_path: Path) -> None:

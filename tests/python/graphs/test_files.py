@@ -16,22 +16,30 @@ from taskgrain.words.errors import InputError
 
 
 def wfcommons(graph: Graph) -> str:
-    tasks = [
+    tasks: list[dict[str, object]] = [
         {"id": f"t{n}", "parents": [f"t{k}" for k in one], "children": []}
         for n, one in enumerate(graph.before)
     ]
+    files: list[dict[str, object]] = [{"id": "an input", "sizeInBytes": 1e9}]
+    for n, one in enumerate(graph.outputs):
+        tasks[n] |= {"inputFiles": ["an input"], "outputFiles": [f"a{n}", f"b{n}"]}
+        files += [{"id": f"a{n}", "sizeInBytes": one}, {"id": f"b{n}", "sizeInBytes": 0}] if one else []
+        files += [{"id": f"b{n}", "sizeInBytes": 0}] if one == 0 else []
     ran = [{"id": f"t{n}", "runtimeInSeconds": one} for n, one in enumerate(graph.durations)]
-    workflow = {"specification": {"tasks": tasks}, "execution": {"tasks": ran}}
+    workflow = {"specification": {"tasks": tasks, "files": files}, "execution": {"tasks": ran}}
     return json.dumps({"schemaVersion": "1.5", "workflow": workflow})
 
 
 def wfcommons_1_4(graph: Graph) -> str:
     """Edges by the children alone, and the times beside them."""
     after = [[f"t{k}" for k, one in enumerate(graph.before) if n in one] for n in range(len(graph.before))]
-    tasks = [
+    tasks: list[dict[str, object]] = [
         {"name": f"t{n}", "children": one, "runtimeInSeconds": graph.durations[n]}
         for n, one in enumerate(after)
     ]
+    for n, size in enumerate(graph.outputs):
+        written = [{"link": "output", "name": "a", "size": size}] if size is not None else []
+        tasks[n]["files"] = [{"link": "input", "name": "b", "size": 10**9}, *written]
     return json.dumps({"workflow": {"tasks": tasks}})
 
 
@@ -59,6 +67,8 @@ def tasks_rec(graph: Graph) -> str:
         before = " ".join(map(str, (1000, *one)))
         end = 2.0 + 1e3 * graph.durations[n]
         records.append(f"Model: m\nJobId: {n}\nDependsOn: {before}\nStartTime: 2.0\nEndTime: {end}")
+        if graph.outputs and graph.outputs[n] is not None:
+            records[-1] += f"\nModes: R RW W \nSizes: 1000 {graph.outputs[n]} 0 "
     return "\n\n".join(records)
 
 
@@ -72,6 +82,7 @@ def test_each_format_says_the_graph(
     found = read(path)
     assert [sorted(one) for one in found.before] == [sorted(one) for one in graph.before]
     assert found.durations == pytest.approx(graph.durations) and found.untimed == 0
+    assert list(found.outputs) == ([] if writer in (dot, standard) else list(graph.outputs))
 
 
 @pytest.mark.parametrize(

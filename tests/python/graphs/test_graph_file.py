@@ -20,8 +20,8 @@ AMOUNTS = st.floats(0, 1e9)
 
 @st.composite
 def task_graphs(draw: st.DrawFn) -> TaskGraph:
-    before = draw(graphs()).before
-    size = len(before)
+    drawn = draw(graphs())
+    before, size = drawn.before, len(drawn.before)
 
     def column(values: st.SearchStrategy[float]) -> list[float]:
         return draw(st.lists(values, min_size=size, max_size=size))
@@ -30,9 +30,8 @@ def task_graphs(draw: st.DrawFn) -> TaskGraph:
     cores = draw(st.just([1.0] * size) | st.builds(column, st.just(AMOUNTS)))
     unit = draw(st.sampled_from(["s", "task", ""]))
     untimed, program = draw(st.integers(0, size)), draw(st.text(max_size=3))
-    return TaskGraph(
-        tuple(names), [*before], column(AMOUNTS), cores, untimed, unit, graph_file.FORMAT, program
-    )
+    times, kind, outputs = column(AMOUNTS), graph_file.FORMAT, [*drawn.outputs]
+    return TaskGraph(tuple(names), [*before], times, cores, untimed, unit, kind, program, outputs=outputs)
 
 
 @given(graph=task_graphs())

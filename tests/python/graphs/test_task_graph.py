@@ -77,3 +77,12 @@ def test_each_task_comes_and_begins_after_those_that_it_depends_on(graph: Graph)
 def test_a_dependence_on_a_task_that_is_not_there_is_refused() -> None:
     with pytest.raises(IndexError, match="not there"):
         Dependences([(), (2,)])
+
+
+def test_what_tasks_hand_on_counts_as_often_as_it_is_read() -> None:
+    before = [("b", "a"), ("c", "a"), ("c", "b"), ("d", "b"), ("d", "c")]
+    times = dict.fromkeys("abcd", 1.0)
+    outputs = {"a": 7.0, "b": None, "c": 900.0, "d": 1e9}
+    assert made("test", times, before, outputs=outputs).handed_on == 7.0, "of 7, 7 and 900"
+    assert made("test", times, before).handed_on is None
+    assert made("test", times, [], outputs=outputs).handed_on is None
