@@ -1,4 +1,4 @@
-"""Reads traces of the project's runtime, which say what the tasks of graphs and sequences come after."""
+"""Reads traces of the project's runtime, which say what tasks of flows, graphs and sequences come after."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ class _Tasks:
 
 
 def read_trace(trace: Mapping[str, Any]) -> TaskGraph:
-    """The tasks of compiled graphs and sequences, with times in microseconds. Launches of a graph come after
-    each other, and what is given after a wait comes after what has ended before. Raises `InputError`."""
+    """The tasks of flows, compiled graphs and sequences, with times in microseconds. Launches of a graph come
+    after each other, and what is given after a wait after what has ended before. Raises `InputError`."""
     try:
         return _read(trace["traceEvents"])
     except (KeyError, TypeError, AttributeError, ValueError) as error:
@@ -74,7 +74,7 @@ def _read(events: list[dict[str, Any]]) -> TaskGraph:
             of_graph = launches.setdefault(int(args["graph"]), {})
             of_graph.setdefault(int(args["launch"]), {})[number] = None
     if not tasks.all:
-        raise InputError("traceEvents", len(events), "some of tasks of compiled graphs, or of sequences")
+        raise InputError("traceEvents", len(events), "some of tasks of flows, compiled graphs or sequences")
     if missing := {one for task in tasks.all.values() for one in task.after} - tasks.all.keys():
         raise InputError("after", missing.pop(), "a task that the trace has")
     marks = [one for one in events if one["ph"] == "i"]

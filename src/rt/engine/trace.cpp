@@ -78,6 +78,26 @@ void Trace::order(std::uint64_t task, std::vector<std::uint64_t> before) {
   given_[task] = {std::move(before), waits_.size()};
 }
 
+void Trace::fulfilled(std::uint64_t first_of_flow, const std::string& task, const TracedTask& by) {
+  const std::lock_guard lock(mutex_);
+  Flow& flow = flows_[first_of_flow];
+  const auto [at, is_first] = flow.waiting.try_emplace(task, first_of_flow + flow.given);
+  if (is_first) given_[first_of_flow + flow.given++] = {{}, by.number == 0 ? waits_.size() : waits_before(by)};
+  if (by.number != 0) given_[at->second].before.push_back(by.number);
+}
+
+TracedTask Trace::begun(std::uint64_t first_of_flow, const std::string& task) {
+  const std::lock_guard lock(mutex_);
+  Flow& flow = flows_[first_of_flow];
+  const auto found = flow.waiting.extract(task);
+  return {found ? found.mapped() : first_of_flow + flow.given++};  // not found, it comes after tasks of other ranks
+}
+
+void Trace::forget(std::uint64_t first_of_flow) {
+  const std::lock_guard lock(mutex_);
+  flows_[first_of_flow].waiting.clear();
+}
+
 void Trace::given(std::uint64_t first_of_graph, std::int64_t begin) {
   const std::lock_guard lock(mutex_);
   Graph& graph = graphs_.at(first_of_graph);

@@ -229,9 +229,8 @@ void Worker::execute_traced(const Entry& task) {
     of = engine_.handlers_.numbered[task.handler].traced(task.payload);
   } catch (...) {  // no memory
   }
-  const auto begin = TraceLane::Clock::now();
-  engine_.handlers_.numbered[task.handler].run(*this, task.payload);
-  if (of.number != TracedTask::none) trace_->record(std::move(name), begin, TraceLane::Clock::now(), of);
+  const auto run = [&] { engine_.handlers_.numbered[task.handler].run(*this, task.payload); };
+  of.number == TracedTask::none ? run() : trace_->run(std::move(name), of, run);
 }
 
 void Worker::publish_idle() {

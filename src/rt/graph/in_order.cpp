@@ -122,7 +122,7 @@ class InOrder final : public Executor<InOrder> {
         if (record.instruction == Instruction::run) each(record.node, record.action);
   }
   std::string describe(const Payload&) const override { return outline_.names.graph(); }
-  TracedTask traced(const Payload&) const override { return {TracedTask::none}; }  // its tasks are recorded one by one
+  TracedTask traced(const Payload&) override { return {TracedTask::none}; }  // its tasks are recorded one by one
 
   std::size_t waiting_tasks(int worker, std::vector<StuckTask>& tasks, std::size_t most) const override {
     const Actor& actor = actors_[static_cast<std::size_t>(worker)];
@@ -164,10 +164,8 @@ class InOrder final : public Executor<InOrder> {
         for (; actor.wait < record.waits_end; ++actor.wait)
           if (!passed<ranks>(waits[actor.wait], actor) && !wait(here, actor, waits[actor.wait])) return false;
         if constexpr (traced) {
-          const auto begin = TraceLane::Clock::now();
-          execute(record, turn, actor);
-          here.trace()->record(outline_.names.text(record.node), begin, TraceLane::Clock::now(),
-                               traced_task(record.node, actor.iteration, actor.begin));
+          here.trace()->run(outline_.names.text(record.node), traced_task(record.node, actor.iteration, actor.begin),
+                            [&] { execute(record, turn, actor); });
         } else {
           execute(record, turn, actor);
         }

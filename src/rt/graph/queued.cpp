@@ -85,7 +85,7 @@ class QueuedActors final : public Executor<QueuedActors> {
                           : outline_.names.text(at(task.owner).program.records[task.place].node);
   }
 
-  TracedTask traced(const Payload& payload) const override {
+  TracedTask traced(const Payload& payload) override {
     const auto task = payload.as<Task>();
     if (task.owner < 0) return {TracedTask::none};
     const Actor& owner = at(task.owner);
@@ -247,10 +247,8 @@ class QueuedActors final : public Executor<QueuedActors> {
       } else if (here.trace() == nullptr || stealing_) [[likely]] {  // a task in the engine's queue is recorded there
         record.action(turn);
       } else {
-        const auto begin = TraceLane::Clock::now();
-        record.action(turn);
-        here.trace()->record(outline_.names.text(record.node), begin, TraceLane::Clock::now(),
-                             traced_task(record.node, task.iteration, owner.begin));
+        here.trace()->run(outline_.names.text(record.node), traced_task(record.node, task.iteration, owner.begin),
+                          [&] { record.action(turn); });
       }
     } catch (...) {
       fail(record.node, task.iteration);

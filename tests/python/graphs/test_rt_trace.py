@@ -100,7 +100,7 @@ def test_a_launch_without_a_task_is_not_that_of_another(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("events", "message"),
     [
-        ([], "some of tasks of compiled graphs"),
+        ([], "some of tasks of flows, compiled graphs"),
         ([span(0, 0, 1, [7])], "after: 7 is not"),
         ([span(0, 0, -1)], "dur: -1"),
         ([span(-1, 0, 1)], "task: -1"),

@@ -56,9 +56,10 @@ class Engine {
   /// Whether the calling thread runs functions of messages, one at a time on this rank.
   bool takes_messages() const noexcept { return progress_ != nullptr && progress_->runs_here(); }
   /// The worker whose thread calls; null in threads that are no workers of this engine.
-  Worker* here() const noexcept {
+  Worker* here() const noexcept { return here(this); }
+  static Worker* here(const Engine* engine) noexcept {
     Worker* worker = Worker::current();
-    return worker != nullptr && &worker->engine() == this ? worker : nullptr;
+    return worker != nullptr && &worker->engine() == engine ? worker : nullptr;
   }
   const MadeIn& made_in() const noexcept { return made_in_; }
   WaitingThreads& waiting() noexcept { return waiting_; }

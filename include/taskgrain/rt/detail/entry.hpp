@@ -78,7 +78,8 @@ class Handler {
   virtual void lost(const Payload& /*payload*/) noexcept {}
   /// The name and key of a task, for people.
   virtual std::string describe(const Payload& task) const = 0;
-  virtual TracedTask traced(const Payload& /*task*/) const { return {}; }
+  /// A task that begins, where there is a trace.
+  virtual TracedTask traced(const Payload& /*task*/) { return {}; }
 
   // -- for threads that wait; any may call, at any time
 

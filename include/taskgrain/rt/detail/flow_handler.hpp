@@ -23,6 +23,7 @@
 #include "taskgrain/rt/detail/packed_key.hpp"
 #include "taskgrain/rt/detail/surely.hpp"
 #include "taskgrain/rt/detail/tasks.hpp"
+#include "taskgrain/rt/detail/trace.hpp"
 #include "taskgrain/rt/detail/traffic.hpp"
 
 namespace taskgrain::rt::detail {
@@ -35,7 +36,8 @@ class FlowHandler final : public Handler {
   FlowHandler(Engine& engine, Tasks&& of, std::string name)
       : tasks(std::move(of), std::move(name), static_cast<unsigned>(engine.workers())), engine_(engine),
         workers_(static_cast<unsigned>(engine.workers())), check_(engine.options().check),
-        may_batch_(engine.options().trace.empty()), shares_(new Share[workers_]) {
+        first_traced_(engine.trace() == nullptr || sequence ? 0 : engine.trace()->add()),
+        untraced_(first_traced_ != 0 ? nullptr : &engine), shares_(new Share[workers_]) {
     if constexpr (WithNumber<Tasks, K>)
       for (unsigned w = 0; w < workers_; ++w) shares_[w].waiting.number_by(tasks.functions);
   }
@@ -48,7 +50,7 @@ class FlowHandler final : public Handler {
   [[gnu::noinline]] void fulfill(
       Key key) {  // not inlined, so that the key comes in registers: inlined, the compiler builds it in memory first
     const int owner = tasks.owner_of(key);
-    Worker* here = engine_.here();
+    Worker* here = Engine::here(untraced_);
     if (here != nullptr) [[likely]] {
       Share& share = share_of(here->index());  // not of the owner, for which the user may have to divide
       if (here->index() == owner) [[likely]]
@@ -57,13 +59,13 @@ class FlowHandler final : public Handler {
     if (static_cast<unsigned>(owner) >= workers_) [[unlikely]]
       tasks.no_such_worker(key, owner);
     if (here == nullptr) [[unlikely]]
-      return fulfill_from_outside(owner, key);
+      return first_traced_ != 0 ? fulfill_traced(owner, key) : fulfill_from_outside(owner, key);
     send(*here, owner, key);
   }
 
   void fulfill_after(Key key) {
     if (Worker* here = engine_.here()) return notify_successors(*here, share_of(here->index()), key);
-    const Fulfill notify{*this};
+    const ForEach notify{[this](Key next) { fulfill(next); }};
     tasks.functions.after(key, notify);
   }
 
@@ -85,13 +87,18 @@ class FlowHandler final : public Handler {
     share_of(engine_.here()->index()).counts.end();
   }
   std::string describe(const Payload& payload) const override { return tasks.text(packed_key<K>(payload)); }
-  TracedTask traced(const Payload& payload) const override {
-    // A user's own function by this name returns something else.
-    if constexpr (requires {
-                    { tasks.functions.traced(packed_key<K>(payload)) } -> std::same_as<TracedTask>;
-                  })
-      return tasks.functions.traced(packed_key<K>(payload));
-    return {};
+  [[gnu::cold]] TracedTask traced(const Payload& payload) override {
+    const auto& key = packed_key<K>(payload);
+    if constexpr (sequence)
+      return tasks.functions.traced(key);
+    else {
+      const TracedTask task = engine_.trace()->begun(first_traced_, traced_name(key));
+      if constexpr (WithAfter<Tasks, K>) {
+        const ForEach notify{[&](Key next) { engine_.trace()->fulfilled(first_traced_, traced_name(next), task); }};
+        tasks.functions.after(key, notify);
+      }
+      return task;
+    }
   }
   bool idle() const noexcept override {
     return nothing_on_its_way([] { return true; });
@@ -123,10 +130,15 @@ class FlowHandler final : public Handler {
   void forget(int worker) noexcept override {
     share_of(worker).waiting.clear();
     share_of(worker).ran.clear();
+    if (first_traced_ != 0) engine_.trace()->forget(first_traced_);
   }
   void run_ended(int worker) noexcept override { share_of(worker).ran.clear(); }
 
  private:
+  /// Its tasks have numbers of their own. A user's function by this name returns something else.
+  static constexpr bool sequence = requires(Tasks& of, Key key) {
+    { of.traced(key) } -> std::same_as<TracedTask>;
+  };
   struct Hash {
     std::size_t operator()(const K& key) const noexcept { return hash_key(key); }
   };
@@ -163,6 +175,17 @@ class FlowHandler final : public Handler {
     }
   }
 
+  /// Two keys that read alike also differ in their hash.
+  [[gnu::noinline, gnu::cold]] std::string traced_name(const K& key) const {
+    return joined({tasks.text(key), " ", number_text(hash_key(key))});
+  }
+  [[gnu::noinline, gnu::cold]] void fulfill_traced(int owner, Key key) {
+    Worker* const here = engine_.here();
+    const TracedTask by = here == nullptr ? TracedTask() : here->trace()->running();
+    engine_.trace()->fulfilled(first_traced_, traced_name(key), by);
+    if (here == nullptr) return fulfill_from_outside(owner, key);
+    here->index() == owner ? fulfill_here(*here, share_of(owner), key) : send(*here, owner, key);
+  }
   void send(Worker& here, int owner, Key key) {
     const PackedKey<K> packed = pack_key<K>(key);
     share_of(here.index()).counts.begin();
@@ -216,14 +239,14 @@ class FlowHandler final : public Handler {
       }
     }
   };
-  /// What `after` calls in a thread outside.
-  struct Fulfill {
-    FlowHandler& flow;
+  /// What `after` calls in a thread outside, and for a trace.
+  struct ForEach {
+    std::function<void(Key)> each;
 
-    void operator()(Key next) const { flow.fulfill(next); }
+    void operator()(Key next) const { each(next); }
     template <typename Range, typename KeyOfElement = std::identity>
     void operator()(int, const Range& range, const KeyOfElement& key_of = {}) const {
-      for (const auto& element : range) flow.fulfill(key_of(element));
+      for (const auto& element : range) each(key_of(element));
     }
   };
   /// Fulfills the successors of a task here; each other worker that has some gets one message.
@@ -370,7 +393,7 @@ class FlowHandler final : public Handler {
     if (tasks.ranked()) [[unlikely]]
       return ready_ranked(here, share, key);
     if constexpr (WithAtOnce<Tasks>)
-      if (may_batch_ && !share.batch.one_by_one()) return join_batch(here, share, key);
+      if (untraced_ != nullptr && !share.batch.one_by_one()) return join_batch(here, share, key);
     here.ready(number(), pack_begun(share, key));
   }
   void join_batch(Worker& here, Share& share, Key key) {
@@ -417,7 +440,8 @@ class FlowHandler final : public Handler {
   Engine& engine_;
   const unsigned workers_;
   const bool check_;
-  const bool may_batch_;  // a trace shows task by task
+  const std::uint64_t first_traced_;
+  const Engine* const untraced_;  // null where there is a trace, which shows task by task: so `fulfill` need not ask
   const std::unique_ptr<Share[]> shares_;
   Notifications notifications_{*this};
   Counts outside_;

@@ -11,6 +11,7 @@
 #include <ostream>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "taskgrain/rt/detail/entry.hpp"
@@ -25,6 +26,20 @@ class TraceLane {
   void record(std::string task, Clock::time_point begin, Clock::time_point end, TracedTask of = {}) {
     spans_.push_back({std::move(task), begin, end, of});
   }
+  /// Runs a task, and records it unless it throws.
+  template <typename Call>
+  void run(std::string task, const TracedTask& of, const Call& call) {
+    const struct Inside {
+      ~Inside() { lane.running_ = outer; }
+      TraceLane& lane;
+      TracedTask outer;
+    } inside{*this, std::exchange(running_, of)};
+    const auto begin = Clock::now();
+    call();
+    record(std::move(task), begin, Clock::now(), of);
+  }
+  /// The task that runs.
+  const TracedTask& running() const noexcept { return running_; }
 
  private:
   friend class Trace;
@@ -34,6 +49,7 @@ class TraceLane {
     TracedTask of;
   };
   std::vector<Span> spans_;
+  TracedTask running_;
 };
 
 class Trace {
@@ -49,12 +65,17 @@ class Trace {
     std::uint32_t from, to;
     bool carried;  ///< from the iteration before
   };
-  /// \returns the first of the numbers of a sequence
+  /// \returns the first of the numbers of a sequence or a flow
   std::uint64_t add();
   /// \returns the first of the numbers of a graph: node n of iteration i has i · nodes + n more
   std::uint64_t add(std::size_t nodes, const std::vector<Edge>& edges);
   /// A task of a sequence is given.
   void order(std::uint64_t task, std::vector<std::uint64_t> before);
+  /// A task of a flow is fulfilled, by another that has a number, or none. It has its own from then on until it runs.
+  void fulfilled(std::uint64_t first_of_flow, const std::string& task, const TracedTask& by);
+  TracedTask begun(std::uint64_t first_of_flow, const std::string& task);
+  /// What waits of a flow was dropped.
+  void forget(std::uint64_t first_of_flow);
   /// A launch of a graph is given, which begins with this iteration.
   void given(std::uint64_t first_of_graph, std::int64_t begin);
   /// The next launch that is given of a graph is a task, which ends with it.
@@ -66,10 +87,14 @@ class Trace {
   void write(const std::string& file) const;
 
  private:
-  /// A task of a sequence, as it was given.
+  /// A task of a sequence or a flow, as it was given.
   struct Given {
     std::vector<std::uint64_t> before;
     std::size_t waits;  // there were until then
+  };
+  struct Flow {
+    std::uint64_t given = 0;  // numbers
+    std::unordered_map<std::string, std::uint64_t> waiting;
   };
   struct Launch {
     std::uint64_t task;  // that it is, or none
@@ -91,8 +116,9 @@ class Trace {
 
   mutable std::mutex mutex_;  // protects the members below
   std::uint64_t last_ = 0;
+  std::map<std::uint64_t, Flow> flows_;             // by the first number, too
   std::map<std::uint64_t, Graph> graphs_;           // by the first number
-  std::unordered_map<std::uint64_t, Given> given_;  // tasks of sequences
+  std::unordered_map<std::uint64_t, Given> given_;  // tasks of sequences and flows
   std::vector<TraceLane::Clock::time_point> waits_;
 };
 

@@ -186,6 +186,96 @@ TEST(TraceOrder, OfAGraphIsThatOfItsEdgesInEachLaunch) {
   }
 }
 
+/// Tasks of a flow, and the same where it knows what comes after each.
+struct After {
+  const std::vector<std::vector<int>>& after;
+  const std::vector<int>& indegrees;
+
+  int indegree(int key) const { return indegrees[static_cast<std::size_t>(key)]; }
+  void run(int) const {}
+  void after_each(int key, auto&& each) const { std::ranges::for_each(after[static_cast<std::size_t>(key)], each); }
+};
+struct Notifying : After {
+  static constexpr std::size_t at_once = 8;
+  std::size_t number(int key) const { return static_cast<std::size_t>(key); }
+  void after(int key, auto notify) const { after_each(key, notify); }
+};
+
+TEST(TraceOrder, OfAFlowIsWhatItsTasksFulfill) {
+  constexpr int size = 40, runs = 2;
+  for (unsigned seed = 0; seed < 12; ++seed) {
+    std::mt19937 random(seed);
+    std::vector<std::vector<int>> after(size);
+    std::vector<int> indegree(size);
+    std::multiset<std::pair<std::string, std::set<std::string>>> expected, found;
+    std::vector<std::set<std::string>> before_each(size);
+    for (int from = 0; from < size; ++from)
+      for (int to = from + 1; to < size; ++to)
+        if (random() % 8 == 0) {
+          after[from].push_back(to), ++indegree[to];
+          before_each[to].insert("flow " + std::to_string(from));
+        }
+    std::vector<int> first;
+    for (int key = 0; key < size; ++key) {
+      if (indegree[key] == 0) first.push_back(key);
+      for (int run = 0; run < runs; ++run) expected.emplace("flow " + std::to_string(key), before_each[key]);
+    }
+    Traced trace;
+    {
+      Runtime runtime({.workers = 2, .trace = trace.path()});
+      const auto give = [&](auto& flow) {
+        for (int run = 0; run < runs; ++run) {
+          for (const int key : first) flow.fulfill(key);
+          flow.wait();
+        }
+      };
+      const After tasks{after, indegree};
+      if (seed % 2 == 0) {
+        Taskflow<int> flow(runtime, "flow");
+        flow.indegree([&](int key) { return tasks.indegree(key); }).run([&](int key) {
+          tasks.after_each(key, [&](int next) { flow.fulfill(next); });
+        });
+        give(flow);
+      } else {
+        Taskflow<int, Notifying> flow(runtime, Notifying{tasks}, "flow");
+        give(flow);
+      }
+    }
+    const auto tasks = trace.read();
+    std::map<int, int> of_run;  // tasks by the waits before them
+    for (const json& event : trace.file)
+      if (event["ph"] == "X") ++of_run[event["args"]["waits"]];
+    EXPECT_EQ(of_run, (std::map<int, int>{{0, size}, {1, size}}));
+    for (const auto& [number, task] : tasks) {
+      std::set<std::string> names;
+      for (const int other : task.after) names.insert(tasks.at(other).name);
+      found.emplace(task.name, names);
+    }
+    EXPECT_EQ(found, expected) << seed;
+  }
+}
+
+TEST(TraceOrder, OfAFlowGoesThroughTasksOfAGraph) {
+  Traced trace;
+  {
+    Runtime runtime({.workers = 2, .trace = trace.path()});
+    Taskflow<int> flow(runtime, "flow");
+    flow.indegree([](int) { return 3; }).run([](int) {});
+    std::vector<std::unique_ptr<CompiledGraph>> graphs;
+    for (const Policy policy : {Policy::in_order, Policy::ready_queue, Policy::stealing}) {
+      TaskGraph graph("graph");
+      graph.task(1, [&] { flow.fulfill(7); }, "node");
+      graphs.push_back(std::make_unique<CompiledGraph>(runtime, std::move(graph), policy));
+      graphs.back()->launch();
+    }
+    runtime.wait();
+  }
+  const auto tasks = trace.read();
+  const auto last = std::ranges::find(tasks, "flow 7", [](const auto& one) { return one.second.name; });
+  ASSERT_NE(last, tasks.end());
+  EXPECT_EQ(last->second.after.size(), 3U);
+}
+
 TEST(TraceOrder, HasTheLaunchesOfALoopAndTheWaits) {
   Traced trace;
   {
