@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -84,10 +85,11 @@ def measured(
         if passed >= given.budget:
             allowed = f"more than the {quantity.seconds(passed, 2)} in which the graph is read"
             raise InputError("--budget", quantity.seconds(given.budget), allowed)
-        fit = question.fit(given.budget - passed)
+        slower = max(1.0, (os.getloadavg()[0] + len(cores)) / (os.cpu_count() or 1))
+        fit = question.fit(given.budget - passed, slower)
         systems = counted(fit, "system")
         short = f"a budget of {given.budget:g} s is too short for more than {systems} with such tasks"
-        seconds = 10 * math.ceil((passed + question.needs(len(able))) / 10)
+        seconds = 10 * math.ceil((passed + question.needs(len(able), slower)) / 10)
         enough = f"raise --budget to {seconds} s, which has room for all, or choose by --system"
         problems |= {one.name: f"{short}; {enough}" for one in able[fit:]}
         able = able[:fit]
