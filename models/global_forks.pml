@@ -20,23 +20,23 @@
 
 mtype { none, queued, away, done };
 
-/* The frame, on the stack which the first worker. */
+/* The frame, on the stack of the first worker. */
 bool there;
 byte number;
 mtype state = none;
 
-bool is_away;     /* it is in the list which those that are with another rank */
+bool is_away;     /* it is in the list of those that are with another rank */
 byte giving;      /* threads that send one */
-bool question;    /* which rank 1, which has come */
+bool question;    /* of rank 1, which has come */
 bool over, failed;
 byte ran[FORKS + 1];
 
 chan ask = [1] of { bit };
-chan gave = [1] of { byte }; /* the number which a fork; 0: there is none */
+chan gave = [1] of { byte }; /* the number of a fork; 0: there is none */
 chan back = [1] of { byte };
 chan answer = [1] of { byte };
 
-/* The element: at its home, and which each rank a copy and what it has put and not heard which. */
+/* The element: at its home, and of each rank a copy, and what it has put and not heard of. */
 byte home, copy[2], put[2];
 bool listed[2];
 

@@ -127,9 +127,10 @@ class GlobalElements {
   static_assert(alignof(T) <= detail::apart, "the memory is aligned to 128 bytes");
 
  public:
-  /// Those of an array that this rank, or another one, has made. \throws UsageError  it has ended
+  /// Those of an array that this rank, or another one, has made.
+  /// \throws UsageError  this rank knows that it has ended; the reference is of zeros, or to elements of other size
   GlobalElements(GlobalMemory& memory, const GlobalReference<T>& reference)
-      : GlobalElements(memory, memory.core().find(reference.name_, sizeof(T))) {}
+      : memory_(&memory), keeps_(memory.core().find(reference.name_, sizeof(T))), storage_(keeps_.get()) {}
 
   GlobalMemory& memory() const noexcept { return *memory_; }
   std::size_t size() const noexcept { return storage_->layout.size; }
@@ -186,6 +187,7 @@ class GlobalElements {
   }
 
   GlobalMemory* memory_;
+  std::shared_ptr<detail::GlobalStorage> keeps_;  // null: an array
   detail::GlobalStorage* storage_;
 };
 template <typename T>

@@ -114,9 +114,11 @@ void FutureState::run_or_await(Worker& here) {
     if (!one.may_run()) return false;
     // Most often it is the last that was pushed here. Else the queue keeps the value until the task comes.
     const bool was_here = here.take_back({engine_.future_tasks(), Payload::of(&one)});
-    const auto begin = here.trace() == nullptr ? TraceLane::Clock::time_point() : TraceLane::Clock::now();
-    const bool ran = one.run(here);
-    if (ran && here.trace() != nullptr) here.trace()->record("future", begin, TraceLane::Clock::now());
+    bool ran = false;
+    if (here.trace() == nullptr)
+      ran = one.run(here);
+    else
+      here.trace()->run("future", {}, [&] { ran = one.run(here); });
     if (was_here) one.release();
     return ran;
   };

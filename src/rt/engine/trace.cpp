@@ -73,9 +73,10 @@ std::uint64_t Trace::add(std::size_t nodes, const std::vector<Edge>& edges) {
   return first;
 }
 
-void Trace::order(std::uint64_t task, std::vector<std::uint64_t> before) {
+void Trace::order(std::uint64_t task, const std::vector<std::uint64_t>& before) {
   const std::lock_guard lock(mutex_);
-  given_[task] = {std::move(before), waits_.size()};
+  Given& given = given_[task] = {{}, waits_.size()};
+  for (const std::uint64_t one : before) given.before.push_back({one});
 }
 
 void Trace::fulfilled(std::uint64_t first_of_flow, const std::string& task, const TracedTask& by) {
@@ -83,7 +84,7 @@ void Trace::fulfilled(std::uint64_t first_of_flow, const std::string& task, cons
   Flow& flow = flows_[first_of_flow];
   const auto [at, is_first] = flow.waiting.try_emplace(task, first_of_flow + flow.given);
   if (is_first) given_[first_of_flow + flow.given++] = {{}, by.number == 0 ? waits_.size() : waits_before(by)};
-  if (by.number != 0) given_[at->second].before.push_back(by.number);
+  if (by.number != 0) given_[at->second].before.push_back(by);
 }
 
 TracedTask Trace::begun(std::uint64_t first_of_flow, const std::string& task) {
@@ -95,7 +96,7 @@ TracedTask Trace::begun(std::uint64_t first_of_flow, const std::string& task) {
 
 void Trace::forget(std::uint64_t first_of_flow) {
   const std::lock_guard lock(mutex_);
-  flows_[first_of_flow].waiting.clear();
+  if (const auto flow = flows_.find(first_of_flow); flow != flows_.end()) flow->second.waiting.clear();
 }
 
 void Trace::given(std::uint64_t first_of_graph, std::int64_t begin) {
@@ -115,16 +116,16 @@ void Trace::waited() {
 }
 
 /// What a task comes after, within its launch.
-std::vector<std::uint64_t> Trace::before(const TracedTask& task) const {
+std::vector<TracedTask> Trace::before(const TracedTask& task) const {
   if (const auto found = given_.find(task.number); found != given_.end()) return found->second.before;
   const std::uint64_t first = task.number >> bits << bits;
   const auto graph = graphs_.find(first);
   if (graph == graphs_.end()) return {};
   const std::uint64_t nodes = graph->second.before.size(), iteration = (task.number - first) / nodes;
-  std::vector<std::uint64_t> found;
+  std::vector<TracedTask> found;
   for (const Edge& edge : graph->second.before[(task.number - first) % nodes])
     if (iteration >= static_cast<std::uint64_t>(task.launch) + edge.carried)
-      found.push_back(first + (iteration - edge.carried) * nodes + edge.from);
+      found.push_back({first + (iteration - edge.carried) * nodes + edge.from, task.launch});
   return found;
 }
 
@@ -144,18 +145,19 @@ void Trace::write_order(std::ostream& out, const TracedTask& task,
   if (task.launch >= 0) out << ",\"graph\":" << (task.number >> bits) << ",\"launch\":" << task.launch;
   out << ",\"waits\":" << waits_before(task) << ",\"after\":[";
   const char* separator = "";
-  std::vector<std::uint64_t> open = before(task);
-  std::unordered_set<std::uint64_t> seen(open.begin(), open.end());
+  std::vector<TracedTask> open = before(task);
+  std::unordered_set<std::uint64_t> seen;
   while (!open.empty()) {
-    const std::uint64_t one = open.back();
+    const TracedTask one = open.back();
     open.pop_back();
-    if (const auto place = places.find(one); place != places.end()) {
+    if (!seen.insert(one.number).second) continue;
+    if (const auto place = places.find(one.number); place != places.end()) {
       out << separator << place->second;
       separator = ",";
       continue;
     }
-    for (const std::uint64_t other : before({one, task.launch}))  // it has no time, and still an order
-      if (seen.insert(other).second) open.push_back(other);
+    const std::vector<TracedTask> others = before(one);  // it has no time, and still an order
+    open.insert(open.end(), others.begin(), others.end());
   }
   out << "]}";
 }

@@ -28,6 +28,11 @@ class NoMemory : public std::bad_alloc {
   const std::string what_;
 };
 
+std::string said(const GlobalStorage& storage, const std::exception& error) {
+  return storage.name + " of " + std::to_string(storage.layout.size) + " elements of " +
+         std::to_string(storage.element_bytes) + " bytes: " + error.what();
+}
+
 }  // namespace
 
 GlobalStorage& GlobalMemoryOfRanks::add(std::string name, std::size_t size, std::size_t element_bytes,
@@ -36,7 +41,7 @@ GlobalStorage& GlobalMemoryOfRanks::add(std::string name, std::size_t size, std:
   const std::uint64_t number = next_++;  // the same on all ranks, whatever fails on one
   const auto all = static_cast<std::size_t>(ranks());
   if (block == 0) block = std::max<std::size_t>(1, (size + all - 1) / all);
-  auto made = std::make_unique<Array>();
+  auto made = std::make_shared<Array>();
   Array& array = *made;
   array.storage = {number, std::move(name), {size, block, ranks()}, element_bytes};
   GlobalStorage& storage = array.storage;
@@ -47,8 +52,7 @@ GlobalStorage& GlobalMemoryOfRanks::add(std::string name, std::size_t size, std:
     if (size > SIZE_MAX / element_bytes / 2 || block > SIZE_MAX / all / 2) throw std::bad_array_new_length();
     if (rank() == hosts_.ranks(hosts_.here()).front()) allocate(array);
   } catch (const std::exception& error) {
-    none = storage.name + " of " + std::to_string(size) + " elements of " + std::to_string(element_bytes) +
-           " bytes: " + error.what();
+    none = said(storage, error);
   }
   {
     const std::lock_guard lock(mutex_);
@@ -119,40 +123,51 @@ GlobalStorage GlobalMemoryOfRanks::of_one_rank(const GlobalName& name, std::stri
 }
 
 GlobalStorage& GlobalMemoryOfRanks::add_own(std::string name, std::size_t size, std::size_t element_bytes) {
-  if (size > SIZE_MAX / element_bytes / 2) throw std::bad_array_new_length();
-  Array* array = nullptr;
-  {
-    const std::lock_guard lock(mutex_);
-    const std::uint64_t number = own_number(own_next_++);
-    auto made = std::make_unique<Array>();
-    made->storage = of_one_rank({number, size, 0}, std::move(name), element_bytes);
-    array = arrays_.emplace(number, std::move(made)).first->second.get();
-  }
+  const auto made = std::make_shared<Array>();
+  made->storage = of_one_rank({own_number(0), size, 0}, std::move(name), element_bytes);  // its number comes last
+  made->ended = false;
   try {
-    allocate(*array);
+    if (size > SIZE_MAX / element_bytes / 2 / static_cast<std::size_t>(ranks())) throw std::bad_array_new_length();
+    allocate(*made);
+  } catch (const std::exception& error) {
+    throw NoMemory(said(made->storage, error));
+  }
+  zero_own(made->storage);
+  try {
+    const std::lock_guard lock(mutex_);
+    made->storage.number = own_number(own_next_++);
+    arrays_.emplace(made->storage.number, made);
   } catch (...) {
-    remove(array->storage);
+    free(*made);
     throw;
   }
-  zero_own(array->storage);
-  array->ended = false;
-  return array->storage;
+  return made->storage;
 }
 
-GlobalStorage& GlobalMemoryOfRanks::find(const GlobalName& name, std::size_t element_bytes) {
-  const std::lock_guard lock(mutex_);
+std::shared_ptr<GlobalStorage> GlobalMemoryOfRanks::find(const GlobalName& name, std::size_t element_bytes) {
   const int by = maker(name.number);
-  if (by == all_ranks || by == rank() || arrays_.contains(name.number)) return find(name.number);
-  auto made = std::make_unique<Array>();  // which the next fence forgets
-  made->storage = of_one_rank(name, "an array of rank " + std::to_string(by), element_bytes);
-  if (hosts_.of(by) == hosts_.here()) made->storage.elements = comm_->messages().shared_memory()->at(by, name.offset);
-  return arrays_.emplace(name.number, std::move(made)).first->second->storage;
+  if (name.number == 0 || by >= ranks()) throw UsageError("a GlobalReference that was not taken from an array");
+  const std::lock_guard lock(mutex_);
+  std::shared_ptr<Array> array;
+  if (by == all_ranks || by == rank() || arrays_.contains(name.number)) {
+    array = find(name.number);
+  } else {
+    array = std::make_shared<Array>();  // which the next fence forgets
+    array->storage = of_one_rank(name, "an array of rank " + std::to_string(by), element_bytes);
+    if (hosts_.of(by) == hosts_.here())
+      array->storage.elements = comm_->messages().shared_memory()->at(by, name.offset);
+    arrays_.emplace(name.number, array);
+  }
+  if (array->storage.element_bytes != element_bytes)
+    throw UsageError(array->storage.name + ": a reference to elements of " + std::to_string(element_bytes) +
+                     " bytes, which have " + std::to_string(array->storage.element_bytes));
+  return {array, &array->storage};
 }
 
-GlobalStorage& GlobalMemoryOfRanks::find(std::uint64_t number) {
+std::shared_ptr<GlobalMemoryOfRanks::Array> GlobalMemoryOfRanks::find(std::uint64_t number) const {
   const auto found = arrays_.find(number);
   if (found == arrays_.end()) throw UsageError("an array is used that has ended");
-  return found->second->storage;
+  return found->second;
 }
 
 void GlobalMemoryOfRanks::remove(GlobalStorage& storage) noexcept {

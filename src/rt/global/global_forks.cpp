@@ -437,10 +437,11 @@ void GlobalForksOfRanks::begin(const GlobalCall& called) {
   std::string functions = "run of " + called.name + " (function " + std::to_string(called.number) + "), with";
   for (const GlobalCall* call : calls_) functions += " " + call->name + " of " + call->signature + ";";
   if (comm_ != nullptr)
-    for (const std::string& other : comm_->all_gather(functions))
+    for (const auto all = comm_->all_gather(functions); const std::string& other : all)
       if (other != functions)
-        throw UsageError("the ranks do not run the same: here " + functions + " and on another rank " + other +
-                         " all make the same functions in the same order");
+        throw UsageError("the ranks do not run the same: here " + functions + " and on rank " +
+                         std::to_string(&other - all.data()) + " " + other +
+                         " but all make the same functions in the same order");
   memory_->look_for_races(false);
   const std::lock_guard lock(mutex_);
   patience_ = shortest_patience;

@@ -199,7 +199,7 @@ std::span<std::byte> GlobalMemoryOfRanks::here(const GlobalStorage& storage, std
 
 std::span<std::byte> GlobalMemoryOfRanks::here(const Part& part) {
   const std::lock_guard lock(mutex_);
-  return here(find(part.array), part.first, part.count);
+  return here(find(part.array)->storage, part.first, part.count);
 }
 
 bool GlobalMemoryOfRanks::is_here(const GlobalStorage& storage, std::size_t first, std::size_t count) const noexcept {

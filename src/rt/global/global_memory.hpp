@@ -46,7 +46,7 @@ class GlobalMemoryOfRanks final : public GlobalMemoryCore {
   int ranks() const noexcept override { return comm_ == nullptr ? 1 : comm_->ranks(); }
   GlobalStorage& add(std::string name, std::size_t size, std::size_t element_bytes, std::size_t block) override;
   GlobalStorage& add_own(std::string name, std::size_t size, std::size_t element_bytes) override;
-  GlobalStorage& find(const GlobalName& name, std::size_t element_bytes) override;
+  std::shared_ptr<GlobalStorage> find(const GlobalName& name, std::size_t element_bytes) override;
   void remove(GlobalStorage& storage) noexcept override;
   void fence() override;
   void close() noexcept override;
@@ -83,7 +83,7 @@ class GlobalMemoryOfRanks final : public GlobalMemoryCore {
     return (static_cast<std::uint64_t>(rank()) + 1) << maker_at | k;
   }
   GlobalStorage of_one_rank(const GlobalName& name, std::string text, std::size_t element_bytes) const;
-  GlobalStorage& find(std::uint64_t number);
+  std::shared_ptr<Array> find(std::uint64_t number) const;
   void allocate(Array& array);
   void free(const Array& array) noexcept;
   void free_ended() noexcept;
@@ -115,8 +115,8 @@ class GlobalMemoryOfRanks final : public GlobalMemoryCore {
   std::optional<FenceCounter> counter_;  // if all ranks are of one host
   std::atomic<int> under_way_{0};        // copies that come or go
   std::mutex mutex_;                     // protects the members below
-  std::map<std::uint64_t, std::unique_ptr<Array>> arrays_;
-  std::uint64_t next_ = 0, own_next_ = 0;
+  std::map<std::uint64_t, std::shared_ptr<Array>> arrays_;
+  std::uint64_t next_ = 1, own_next_ = 0;  // 0 is no array
   GlobalCopies copies_;
   std::list<GlobalCopy*> puts_;  // not stored at their homes yet, in their order
   std::uint64_t put_numbers_ = 0;

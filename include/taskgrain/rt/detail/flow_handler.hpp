@@ -64,7 +64,7 @@ class FlowHandler final : public Handler {
   }
 
   void fulfill_after(Key key) {
-    if (Worker* here = engine_.here()) return notify_successors(*here, share_of(here->index()), key);
+    if (Worker* here = Engine::here(untraced_)) return notify_successors(*here, share_of(here->index()), key);
     const ForEach notify{[this](Key next) { fulfill(next); }};
     tasks.functions.after(key, notify);
   }

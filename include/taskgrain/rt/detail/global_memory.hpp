@@ -102,7 +102,7 @@ class GlobalMemoryCore {
   /// By this rank alone.
   virtual GlobalStorage& add_own(std::string name, std::size_t size, std::size_t element_bytes) = 0;
   /// \throws UsageError  it has ended
-  virtual GlobalStorage& find(const GlobalName& name, std::size_t element_bytes) = 0;
+  virtual std::shared_ptr<GlobalStorage> find(const GlobalName& name, std::size_t element_bytes) = 0;
   /// The next fence frees it; what this rank has made alone, it frees now.
   virtual void remove(GlobalStorage& storage) noexcept = 0;
   /// By all ranks.

@@ -70,7 +70,7 @@ class Trace {
   /// \returns the first of the numbers of a graph: node n of iteration i has i · nodes + n more
   std::uint64_t add(std::size_t nodes, const std::vector<Edge>& edges);
   /// A task of a sequence is given.
-  void order(std::uint64_t task, std::vector<std::uint64_t> before);
+  void order(std::uint64_t task, const std::vector<std::uint64_t>& before);
   /// A task of a flow is fulfilled, by another that has a number, or none. It has its own from then on until it runs.
   void fulfilled(std::uint64_t first_of_flow, const std::string& task, const TracedTask& by);
   TracedTask begun(std::uint64_t first_of_flow, const std::string& task);
@@ -89,7 +89,7 @@ class Trace {
  private:
   /// A task of a sequence or a flow, as it was given.
   struct Given {
-    std::vector<std::uint64_t> before;
+    std::vector<TracedTask> before;
     std::size_t waits;  // there were until then
   };
   struct Flow {
@@ -106,7 +106,7 @@ class Trace {
     std::uint64_t next = 0;                   // the task that is the next launch, or none
   };
 
-  std::vector<std::uint64_t> before(const TracedTask& task) const;
+  std::vector<TracedTask> before(const TracedTask& task) const;
   std::size_t waits_before(const TracedTask& task) const;
   void write_order(std::ostream& out, const TracedTask& task,
                    const std::unordered_map<std::uint64_t, std::size_t>& places) const;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <cstdint>
 #include <deque>
 #include <numeric>
@@ -223,9 +224,17 @@ TEST_P(GlobalArrays, AreMadeByOneRankForAll) {
       memory.fence();
       for (std::size_t by = 0; by < ranks; ++by) EXPECT_EQ(last.read(by, 1)[0], 100 * by + rank + 1);
       const GlobalElements<int> next(memory, all.read((rank + 1) % ranks, 1)[0]);
-      for (std::size_t by = 0; by < ranks; ++by) EXPECT_EQ(next.read(by, 1)[0], 100 * by + (rank + 1) % ranks + 1);
-      memory.fence();
+      for (int turn = 0; turn < 2; ++turn) {  // also after a fence
+        for (std::size_t by = 0; by < ranks; ++by) EXPECT_EQ(next.read(by, 1)[0], 100 * by + (rank + 1) % ranks + 1);
+        memory.fence();
+      }
     }
+    const GlobalArray<GlobalReference<int>> nobodys(memory, 1);
+    EXPECT_THAT(message<UsageError>([&] { GlobalElements<int>(memory, nobodys.read(0, 1)[0]); }),
+                HasSubstr("not taken from an array"));
+    const auto other = std::bit_cast<GlobalReference<std::int64_t>>(GlobalArray<int>(memory, 8).reference());
+    EXPECT_THAT(message<UsageError>([&] { GlobalElements<std::int64_t>(memory, other); }), HasSubstr("of 8 bytes"));
+    EXPECT_THAT(message<std::bad_alloc>([&] { OwnArray<int>(memory, SIZE_MAX, "x"); }), HasSubstr("x of 184467"));
     std::optional<OwnArray<int>> gone;
     const GlobalReference<int> reference = gone.emplace(memory, 0U).reference();
     gone.reset();
