@@ -80,10 +80,7 @@ class Program:
     @property
     def output_bytes(self) -> int | None:
         """The bytes that each task hands on unless others are asked for: those of the file, if they fit."""
-        said = self.graph.handed_on
-        if said is None or said * self.steps.widest > _MOST_HANDED_ON:
-            return None
-        return max(int(WORKLOAD["output_bytes"].default), round(said))
+        return output_bytes(self.steps)
 
     def lasting(self, mean: float) -> Program:
         """The same with times of which the mean of the points is this, in seconds."""
@@ -124,6 +121,15 @@ class Program:
         """The cores beyond which no more shorten the time, whatever the system."""
         path = self.bound.critical_path
         return self.total / path if path else 1.0
+
+
+def output_bytes(steps: Steps) -> int | None:
+    """The bytes that each task of a graph hands on, as its file says: None if it does not, or if they do not
+    fit."""
+    said = steps.graph.handed_on
+    if said is None or said * steps.widest > _MOST_HANDED_ON:
+        return None
+    return max(int(WORKLOAD["output_bytes"].default), round(said))
 
 
 def of_graph(name: str, graph: TaskGraph, unit: float | None, scale: float) -> Program:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from taskgrain.answers.advise import Answer
 from taskgrain.answers.program import Program
+from taskgrain.graphs.task_graph import TaskGraph
 from taskgrain.words import quantity
 from taskgrain.words.interval import Interval
 
@@ -59,10 +60,17 @@ def handed_on(program: Program, measured: int) -> Iterator[str]:
     """Tells what the file says of the tasks' outputs, where tasks are measured that hand on so many bytes."""
     if (said := program.graph.handed_on) is not None:
         more = "; give --output-bytes for more" if measured < said else ""
+        known = without_size(program.graph)
         yield (
-            f"What a task reads of another is {quantity.size(round(said))} in the median; here each task "
-            f"hands on {quantity.size(measured)}{more}."
+            f"What a task reads of another is {quantity.size(round(said))} in the median{known}; here each "
+            f"task hands on {quantity.size(measured)}{more}."
         )
+
+
+def without_size(graph: TaskGraph) -> str:
+    """Tells of how many tasks the median does not know what they hand on."""
+    number = graph.unsized
+    return f" (without {quantity.counted(number, 'task')} of which the file has no size)" if number else ""
 
 
 def reached(program: Program, answers: Sequence[Answer]) -> Iterator[str]:

@@ -6,6 +6,8 @@ import shlex
 from collections.abc import Callable
 from pathlib import Path
 
+from taskgrain.answers.program import output_bytes
+from taskgrain.answers.program_words import without_size
 from taskgrain.cli.graph import MOST_DRAWN, print_rows, write_drawing
 from taskgrain.cli.options import GraphOptions
 from taskgrain.cli.pictures import DRAWINGS, refuse_picture
@@ -68,8 +70,8 @@ def show(path: Path, graph: GraphOptions, drawn: str, output: Path | None, as_js
     else:
         rows["without a time"] = f"all, and each counts as 1: {found.no_times}"
     if found.handed_on is not None:
-        size = quantity.size(round(found.handed_on))
-        rows["outputs"] = f"{size} in the median, each as often as it is read"
+        median = quantity.size(round(found.handed_on))
+        rows["outputs"] = f"{median} in the median, each as often as it is read{without_size(found)}"
     rows |= {
         "work": told(bound.work),
         "critical path": told(bound.critical_path),
@@ -82,7 +84,8 @@ def show(path: Path, graph: GraphOptions, drawn: str, output: Path | None, as_js
     print_rows(rows)
     _show_kinds(heaviest, bound.work, told)
     if output is not None:
-        more = "" if found.handed_on is None else f" --output-bytes {max(16, round(found.handed_on))}"
+        size = output_bytes(steps)
+        more = "" if size is None else f" --output-bytes {size}"
         then = f": taskgrain metg --dag {shlex.quote(str(output))}{more}" if drawn == "json" else ""
         print(f"{output} is written{then}")
 

@@ -123,7 +123,8 @@ def _wfcommons(file: dict[str, Any]) -> TaskGraph:
             files = [one for one in facts.get("files", ()) if one.get("link") == "output"]
             written = [one.get("sizeInBytes", one.get("size")) for one in files]
             written += [sizes.get(str(one)) for one in facts.get("outputFiles", ())]
-            if known := [amount(one, f"output of {name}") for one in written if one is not None]:
+            known = [amount(one, f"output of {name}") for one in written if one is not None]
+            if known and len(known) == len(written):  # a part of the outputs is not how large they are
                 outputs[name] = sum(known)
             before += [(name, str(other)) for other in task.get("parents", ())]
             before += [(str(other), name) for other in task.get("children", ())]

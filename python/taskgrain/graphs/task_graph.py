@@ -71,11 +71,17 @@ class TaskGraph:
     @cached_property
     def handed_on(self) -> float | None:
         """The median of the bytes that tasks hand on, each as often as another depends on it; None where the
-        file does not say."""
+        file does not say. Those of `unsized` tasks are not among them."""
         if not self.outputs:
             return None
         each = (self.outputs[one] for before in self.before for one in before)
         return median_low(known) if (known := [one for one in each if one is not None]) else None
+
+    @property
+    def unsized(self) -> int:
+        """The tasks that others depend on, and of whose outputs the file does not say how large they are."""
+        read = {one for before in self.before for one in before}
+        return sum(self.outputs[one] is None for one in read) if self.outputs else 0
 
     @cached_property
     def counted(self) -> Dependences:

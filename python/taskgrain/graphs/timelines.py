@@ -30,7 +30,7 @@ def read_timeline(events: Sequence[Any]) -> TaskGraph:
 
 def _ray(events: Sequence[Mapping[str, Any]]) -> TaskGraph:
     """The time of a task is that of its `task:execute`; if there is none, it has that of its arguments, too.
-    Tasks of an actor come after each other where they did not overlap."""
+    Tasks of an actor come after each other where they did not overlap. The last attempt of a task counts."""
     executed: dict[str, list[tuple[float, float]]] = defaultdict(list)
     for one in events:
         if one["cat"] == "task:execute":
@@ -39,10 +39,9 @@ def _ray(events: Sequence[Mapping[str, Any]]) -> TaskGraph:
         of_worker.sort()
     durations: dict[str, float | None] = {}
     labels: dict[str, str] = {}
-    of_actors: dict[str, list[tuple[float, float, str]]] = defaultdict(list)
-    for one in events:
-        if not one["cat"].startswith("task::"):
-            continue
+    of_actors: dict[str, dict[str, tuple[float, float]]] = defaultdict(dict)
+    tasks = [one for one in events if one["cat"].startswith("task::")]
+    for one in sorted(tasks, key=lambda one: amount(one["ts"], "ts")):
         begin, took = amount(one["ts"], "ts"), amount(one["dur"], "dur")
         name = str(one["args"]["task_id"])
         of_worker = executed[one["tid"]]
@@ -51,11 +50,11 @@ def _ray(events: Sequence[Mapping[str, Any]]) -> TaskGraph:
         durations[name] = (of_worker[at][1] if inside else took) / 1e6
         labels[name] = one["cat"].removeprefix("task::")
         if not name[16:].startswith(_NO_ACTOR):
-            of_actors[name[16:]].append((begin, begin + took, name))
+            of_actors[name[16:]][name] = (begin, begin + took)
     before = []
-    for tasks in of_actors.values():
-        tasks.sort()
-        before += [(b[2], a[2]) for a, b in pairwise(tasks) if a[1] <= b[0]]
+    for ran in of_actors.values():
+        in_time = sorted(ran, key=ran.__getitem__)
+        before += [(b, a) for a, b in pairwise(in_time) if ran[a][1] <= ran[b][0]]
     graph = made(RAY, durations, before, "s", labels=labels)
     return replace(graph, no_order="the file has none but those of an actor")
 

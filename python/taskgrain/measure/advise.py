@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,6 +14,7 @@ from taskgrain.drive.system import System
 from taskgrain.estimate.efficiency import Curve, CurvePoint
 from taskgrain.estimate.sample import Sample
 from taskgrain.estimate.table import FEW_ROUNDS
+from taskgrain.machine.busy import BusyWatch, cpu_ticks
 from taskgrain.measure import call
 from taskgrain.measure.experiments.experiment import Experiment, Phase, Request
 from taskgrain.measure.experiments.fixed_granularity import FixedGranularity
@@ -38,6 +38,10 @@ _PRECISION, _MOST_ROUNDS = 0.1, 10_000
 _APART = 1.4
 """The rounds end once an efficiency is so many times its half-width away from each level: who looks
 after every round, and stops once an interval of 95 % is on one side, errs more often than once in twenty."""
+
+_BUSY, _WINDOW = 1.2, 0.3
+"""How many times longer runs last from which on a machine is called busy, and the seconds for which it is
+watched."""
 
 
 @dataclass(frozen=True)
@@ -81,14 +85,15 @@ def measured(
         # All have the same launcher.
         given = take_settings({**settings, "launcher": able[0].launcher or "auto"}, "--{}".format)
         able.sort(key=lambda one: one.bound)  # nobody can choose a bound, so that its number can wait
+        slower = slowdown(len(cores)) if question.program else 1.0
         passed = time.monotonic() - begun
         if passed >= given.budget:
             allowed = f"more than the {quantity.seconds(passed, 2)} in which the graph is read"
             raise InputError("--budget", quantity.seconds(given.budget), allowed)
-        slower = max(1.0, (os.getloadavg()[0] + len(cores)) / (os.cpu_count() or 1))
         fit = question.fit(given.budget - passed, slower)
         systems = counted(fit, "system")
         short = f"a budget of {given.budget:g} s is too short for more than {systems} with such tasks"
+        short += " on a machine this busy" if slower >= _BUSY else ""
         seconds = 10 * math.ceil((passed + question.needs(len(able), slower)) / 10)
         enough = f"raise --budget to {seconds} s, which has room for all, or choose by --system"
         problems |= {one.name: f"{short}; {enough}" for one in able[fit:]}
@@ -121,6 +126,17 @@ def measured(
         problem = "" if curve else problems.get(name, default)
         answers[name] = answer(question, name, curve, problem, now=True)
     return Measured(answers, tuple(notes), interrupted)
+
+
+def slowdown(cores: int) -> float:
+    """How many times longer runs on so many cores last as others use the machine now; 1 where nobody tells.
+    What this process has done is not among it."""
+    every = cpu_ticks()
+    if not every:
+        return 1.0
+    watch = BusyWatch(every)
+    time.sleep(_WINDOW)
+    return max(1.0, watch.end(()).share + cores / len(every))
 
 
 def task_times(work: float) -> list[float]:

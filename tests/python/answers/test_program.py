@@ -67,6 +67,14 @@ def test_outputs_are_those_of_the_file_where_the_widest_step_has_room(
     assert "here each task hands on 16 B" in " ".join(handed_on(found, 16))
 
 
+def test_tasks_whose_outputs_have_no_size_are_counted() -> None:
+    before, times = [("d", "a"), ("d", "b"), ("d", "c")], dict.fromkeys("abcd", 1.0)
+    found = of_graph("test", made("test", times, before, "s", outputs={"a": 64.0}), None, 1.0)
+    assert " in the median (without 2 tasks of which the file has no size); here" in " ".join(
+        handed_on(found, 64)
+    )
+
+
 @pytest.mark.parametrize(
     ("times", "unit", "given_unit", "scale", "message"),
     [

@@ -42,6 +42,19 @@ def test_a_graph_without_times_says_where_they_would_be(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("size", "then"), [(5000, " --output-bytes 5000"), (1 << 29, ""), (3, " --output-bytes 16")]
+)
+def test_as_many_bytes_are_suggested_as_fit(tmp_path: Path, size: int, then: str) -> None:
+    tasks: list[dict[str, object]] = [{"id": one, "parents": ["a", "b"] * (one == "c")} for one in "abc"]
+    tasks[0]["files"] = [{"link": "output", "size": size}]
+    (tmp_path / "a.json").write_text(json.dumps({"workflow": {"tasks": tasks}}))
+    written = tmp_path / "steps.json"
+    _, out, _ = call("--from", tmp_path / "a.json", "--output", written)
+    assert out.endswith(f"taskgrain metg --dag {written}{then}\n")
+    assert "each as often as it is read (without 1 task of which the file has no size)" in out
+
+
+@pytest.mark.parametrize(
     ("words", "message"),
     [
         (("--pattern", "fft"), "--pattern: the graph is that of --from; give --cores alone with it"),

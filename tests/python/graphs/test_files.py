@@ -23,8 +23,8 @@ def wfcommons(graph: Graph) -> str:
     files: list[dict[str, object]] = [{"id": "an input", "sizeInBytes": 1e9}]
     for n, one in enumerate(graph.outputs):
         tasks[n] |= {"inputFiles": ["an input"], "outputFiles": [f"a{n}", f"b{n}"]}
-        files += [{"id": f"a{n}", "sizeInBytes": one}, {"id": f"b{n}", "sizeInBytes": 0}] if one else []
-        files += [{"id": f"b{n}", "sizeInBytes": 0}] if one == 0 else []
+        files += [{"id": f"a{n}", "sizeInBytes": one}] if one is not None else []
+        files += [{"id": f"b{n}", "sizeInBytes": 0}]  # of which alone a task's outputs are not known
     ran = [{"id": f"t{n}", "runtimeInSeconds": one} for n, one in enumerate(graph.durations)]
     workflow = {"specification": {"tasks": tasks, "files": files}, "execution": {"tasks": ran}}
     return json.dumps({"schemaVersion": "1.5", "workflow": workflow})

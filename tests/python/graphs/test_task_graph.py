@@ -83,6 +83,8 @@ def test_what_tasks_hand_on_counts_as_often_as_it_is_read() -> None:
     before = [("b", "a"), ("c", "a"), ("c", "b"), ("d", "b"), ("d", "c")]
     times = dict.fromkeys("abcd", 1.0)
     outputs = {"a": 7.0, "b": None, "c": 900.0, "d": 1e9}
-    assert made("test", times, before, outputs=outputs).handed_on == 7.0, "of 7, 7 and 900"
-    assert made("test", times, before).handed_on is None
+    found = made("test", times, before, outputs=outputs)
+    assert (found.handed_on, found.unsized) == (7.0, 1), "of 7, 7 and 900"
+    none = made("test", times, before)
+    assert (none.handed_on, none.unsized) == (None, 0)
     assert made("test", times, [], outputs=outputs).handed_on is None

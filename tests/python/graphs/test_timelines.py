@@ -59,6 +59,20 @@ def test_tasks_of_an_actor_come_after_each_other_unless_they_overlap(tmp_path: P
     assert "As to what tasks depend on, the file has none but those of an actor: with" in said
 
 
+def test_of_several_attempts_of_a_task_the_last_counts(tmp_path: Path) -> None:
+    first, again = (ray(4 * "1" + 12 * "0" + ACTOR, "Actor.m", *when) for when in ((0, 5), (20, 7)))
+    between = ray(4 * "2" + 12 * "0" + ACTOR, "Actor.m", 10, 5)
+    alone = [ray("3" * 16 + NO_ACTOR, "f", *when) for when in ((9, 2), (1, 8))]
+    for events in ([first, again], [again, first]):
+        assert (graph(tmp_path, *events).dependences, graph(tmp_path, *events).durations) == (0, [7e-6])
+    found = graph(tmp_path, first, between, again, *alone)
+    at = [*found.labels].index("f")
+    assert len(found.names) == 3 and found.durations[at] == pytest.approx(2e-6)
+    assert [(found.names[n][0], found.names[k][0]) for n, of in enumerate(found.before) for k in of] == [
+        ("1", "2")
+    ]
+
+
 def test_a_task_of_dask_has_the_time_in_which_it_was_computed(tmp_path: Path) -> None:
     events = [dask("pow-c6dd46a8-ab31-4b59-b917-3553cc945d62", 0.5), dask(["sum-" + 32 * "a", 0], 0.25, 0.5)]
     found = graph(tmp_path, *events, dask("pow-1", 1.0, status="error"))
