@@ -291,8 +291,11 @@ class FlowHandler final : public Handler {
   /// its first task.
   void run_batch(Worker& here, Key first) noexcept {
     Share& share = share_of(here.index());
-    share.counts.end(share.batch.run(first, Tasks::at_once, [&](Key key) { run_here(here, share, key); }));
-    if (share.batch.closes()) return;
+    const std::size_t ran = share.batch.run(first, Tasks::at_once, [&](Key key) { run_here(here, share, key); });
+    if (!share.batch.closes()) queue_batch(here, share);
+    share.counts.end(ran);  // last, because who waits for the flow may destroy it then
+  }
+  void queue_batch(Worker& here, Share& share) noexcept {
     try {
       if (share.batch.not_now()) [[unlikely]]
         while (!share.batch.empty()) here.ready(number(), share.batch.pop());
