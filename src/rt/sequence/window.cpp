@@ -131,7 +131,11 @@ void Window::run(WindowTask& node) {
   }
   const auto ready_next = [this](WindowTask& next) { ready(next); };
   if (node.kind != Kind::plain) node.unlock(ready_next);
-  node.end(ready_next);
+  try {
+    node.end(ready_next);
+  } catch (...) {  // no memory for what comes after it; its place may be another task's by now, and so it has no name
+    engine_.fail(*flow_.handler_, flow_.handler_->tasks.name);
+  }
   if (waits_.load(std::memory_order_relaxed)) engine_.notify();  // seen too late, it costs some milliseconds
 }
 
