@@ -105,8 +105,8 @@ FutureState* FutureState::one_before(std::size_t& next) noexcept {
   return found;
 }
 
-/// It runs nothing but what it needs. Other ready tasks would lie above this one on the stack, and if one of them needed
-/// this one, neither could end.
+/// It runs nothing but what it needs. Other ready tasks would lie above this one on the stack, and if one of them
+/// needed this one, neither could end.
 void FutureState::run_or_await(Worker& here) {
   check_stack();
   const InProgram elsewhere(false);

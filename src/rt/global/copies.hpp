@@ -5,7 +5,7 @@
 /// A copy is listed while it is as its elements' homes are: from when it is asked for, or checked in after a write,
 /// until the next fence or the next write of one of its elements by this rank. It lives while it is listed or used.
 ///   bytes() ≤ most, the sum of all that live
-/// All memory that a copy needs until it ends it has from its beginning: what ends a checkout cannot fail for want of it.
+/// A copy is made with all the memory that it needs until it ends, so that the end of a checkout does not fail.
 
 #include <atomic>
 #include <cstddef>

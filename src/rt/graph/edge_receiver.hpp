@@ -29,8 +29,8 @@ class EdgeReceiver {
   /// \returns for each rank, the offsets to which it writes
   Messages::Gathered make_windows(const Compiler& graph, const InOrderPrograms& programs,
                                   const Messages::Gathered& groups, int tags);
-  /// What a group sends arrives together: leaves out waits for a group for which an earlier record of the program waits.
-  /// After make_windows.
+  /// What a group sends arrives together: leaves out waits for a group for which an earlier record of the program
+  /// waits. After make_windows.
   void leave_out_waits(InOrderProgram& program, std::uint32_t first_credit) const;
 
   // -- by workers

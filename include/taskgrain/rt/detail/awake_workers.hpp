@@ -1,7 +1,7 @@
 #pragma once
 
-/// Which workers are awake. One that is about to sleep looks for work at those alone, and one that wakes is told whether
-/// others sleep.
+/// Which workers are awake. One that is about to sleep looks for work at those alone, and one that wakes is told
+/// whether others sleep.
 ///   bit k is clear  ⇒  worker k is parked, and has no task, no fork and no loop
 ///
 /// Worker s parks: it adds itself to the number of those asleep, and then loads the bits. Worker k wakes: it sets its
