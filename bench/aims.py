@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import math
 from collections import Counter
-from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -32,23 +31,22 @@ class Aim(NamedTuple):
     most: float
     one: float | None = None
     """With one task a core, if that differs."""
-    patterns: Mapping[str, float] = {}
-    """Those of patterns, with more tasks a core, that differ."""
 
     def of(self, workload: str, cores: int | None) -> float:
-        pattern, *fields = workload.split("/")
-        if self.one is not None and f"width={cores}" in fields:
-            return self.one
-        return self.patterns.get(pattern, self.most)
+        one_a_core = f"width={cores}" in workload.split("/")
+        return self.one if self.one is not None and one_a_core else self.most
 
 
 AIMS = (
-    Aim("taskgrain_graph", "limit", 1.1),
+    Aim("taskgrain_graph", "limit", 1.15),
     Aim("taskgrain_graph", "mpi", 0.95),
-    Aim("taskgrain_graph.ranks", "mpi", 0.85, one=0.6, patterns={"tree": 1.1}),
-    Aim("taskgrain_ptg", "limit", 2.5, patterns={"stencil_1d": 1.5, "nearest": 1.5}),
+    Aim("taskgrain_stf.traced", "limit", 1.2),
+    Aim("taskgrain_graph.ranks", "mpi", 0.85, one=0.6),
+    Aim("taskgrain_ptg", "limit", 1.6),
+    Aim("taskgrain_ptg", "mpi", 1.0),
     Aim("taskgrain_ptg", "openmp_for", 1.0),
     Aim("taskgrain_ptg.ranks", "taskgrain_ptg", 1.5),
+    Aim("taskgrain_stf", "limit", 5.0),
 )
 
 

@@ -30,7 +30,7 @@ def test_each_aim_has_the_ratio_of_now_and_of_last_time(tmp_path: Path) -> None:
     *lines, last = done.stdout.splitlines()
     graph, ptg = (line.split() for line in lines if " aim " in line)
     # WORKLOAD VALUE (LOW – HIGH) aim AIM MET last time VALUE (LOW – HIGH)
-    assert graph[6:8] == ["1.1", "yes"] and ptg[6:8] == ["1.5", "no"]
+    assert graph[6:8] == ["1.15", "yes"] and ptg[6:8] == ["1.6", "no"]
     assert abs(float(graph[1]) - 1.0) < 0.1 and abs(float(graph[10]) - 2.0) < 0.2
     assert abs(float(ptg[1]) - 3.0) < 0.3
     assert last == "1 of 2 ratios meet their aims, 1 miss them, 0 are open"
