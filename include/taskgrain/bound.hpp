@@ -9,7 +9,7 @@
 
 namespace taskgrain {
 
-/// Of graphs that run at once. A step is the step of all graphs that have it.
+/// The shape of graphs that run at once. A step has the tasks of this step of all graphs.
 struct Bound {
   std::int64_t tasks;
   /// Tasks of the longest chain.

@@ -165,9 +165,9 @@ class Ledger {
 
 class Execution {
  public:
-  /// \param fault  what shall happen to a task, if anything. All is then validated in full, and is executed once; what
-  /// is executed again is counted, and is no violation. The books of all processes of the run are one: `accounts`,
-  /// `verify` and `strikes` answer for all of them.
+  /// \param fault  what shall happen to a task, if anything. Each task is then validated in full, and must be
+  /// executed; executing it again is counted, and is no violation. All processes of the run keep their books together:
+  /// `accounts`, `verify` and `strikes` answer for all of them.
   /// \throws InvalidSpec, Unsupported
   Execution(const std::vector<GraphSpec>& specs, Validation validation, Isa isa,
             const std::optional<Fault>& fault = std::nullopt);

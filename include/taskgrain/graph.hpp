@@ -186,9 +186,9 @@ class Graph {
   /// Whether a graph of another number of steps has another shape.
   bool whole() const noexcept;
 
-  /// How deep the calls nest of which each period is one: with depth d, the points of step t < d fork those that depend
-  /// on them, and join them as the same points of step 2d - t, where that of step 2d is the next period's root. -1: the
-  /// periods are no such calls.
+  /// The depth of nested calls, if each period is one. With depth d, the points of step t < d fork those that depend on
+  /// them, and the same points of step 2d - t join them; that of step 2d is the next period's root. -1: the periods are
+  /// no such calls.
   std::int64_t fork_depth() const noexcept;
 
   /// Number of tasks; O(1) where all points exist at all steps, else O(steps).
@@ -196,7 +196,7 @@ class Graph {
 
   // What the pattern table reads.
   const Dag& dag() const noexcept { return *dag_; }
-  /// The file that says how long its tasks are beside each other; null where none does.
+  /// The file, if it has weights; else null.
   std::shared_ptr<const Dag> weights() const;
   /// Sides of the folded width of `stencil_2d` and `stencil_3d`: the box of least surface, x longest.
   struct Fold {

@@ -74,7 +74,7 @@ class Scratch {
   std::byte* memory(std::size_t bytes);
   /// Descriptor of an unlinked temporary file of at least `bytes`.
   int file(std::size_t bytes);
-  /// Where the next task begins that uses `number` of `samples` one after another, and they begin again after the last.
+  /// The first sample of the next task. A task uses `number` of `samples` one after another, round and round.
   std::uint64_t first_sample(std::uint64_t number, std::uint64_t samples) noexcept {
     const std::uint64_t first = next_sample_ % samples;
     next_sample_ = first + number % samples;

@@ -1,6 +1,6 @@
 #pragma once
 
-/// A graph of nested forks as a program runs it that calls itself, instead of step by step: for systems that fork and
+/// Runs a graph of nested forks as a program that calls itself, instead of step by step: for systems that fork and
 /// join. The program calls the root of each period, one after the other.
 ///
 ///     void call(const NestedCalls& calls, NestedCalls::Call one) {

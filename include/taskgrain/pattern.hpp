@@ -39,8 +39,8 @@ struct Pattern {
   int dimensions = 1;
   /// The shape depends on the number of steps, so that runs of different steps are different graphs.
   bool whole = false;
-  /// The forks from a root to the leaves, if its periods are nested forks: so many steps fork, and as many join, each
-  /// the forks of the step that mirrors it. Null: they are not.
+  /// The number of forks from a root to the leaves, if the periods are nested forks: so many steps fork, and as many
+  /// steps join what their mirror images have forked. Null: they are not.
   std::int64_t (*fork_depth)(const Graph&) = nullptr;
   /// The radix is that of a tree of calls, 2 or more: each has so many children, or a random number of them.
   enum class Tree { none, even, random } tree = Tree::none;

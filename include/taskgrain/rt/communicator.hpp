@@ -40,7 +40,7 @@
 namespace taskgrain::rt {
 
 namespace detail {
-/// The same on all ranks, whatever compiled them, but for programs without RTTI.
+/// A name of the type, which all ranks have in common. Without RTTI that needs one compiler.
 template <typename T>
 const char* name_of() noexcept {
 #if defined(__cpp_rtti)
@@ -76,7 +76,7 @@ struct CommunicatorOptions {
   /// The most bytes of messages to another rank that wait in the memory of this one because that one does not take
   /// them. `send` waits while there are so many, and handles what comes meanwhile. 1: no more than one message of each
   /// thread waits. What the functions of messages send is not held back.
-  /// Beside them there is what the transport has room for, less than 300 kB.
+  /// The transport itself has room for less than 300 kB more.
   std::size_t queue_bytes = std::size_t{16} << 20;
 };
 

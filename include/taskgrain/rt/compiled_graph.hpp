@@ -56,9 +56,8 @@ class GraphActors;
 
 class CompiledGraph {
  public:
-  /// \throws UsageError  a worker or a node of an edge that does not exist; a cycle, with the names of tasks in it;
-  /// an edge
-  ///   into a precondition or out of a postcondition
+  /// \throws UsageError  a worker or a node of an edge that does not exist; a cycle, with the names of tasks in it; an
+  ///   edge into a precondition or out of a postcondition
   CompiledGraph(Runtime& runtime, TaskGraph graph, Policy policy = Policy::in_order);
   /// Waits for all launches of this graph. Called by a task or in a callback it does not wait: the runtime keeps the
   /// tasks until they have run. It prints an exception that nobody has waited for.

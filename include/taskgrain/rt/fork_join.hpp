@@ -36,7 +36,7 @@ namespace detail {
 inline constinit thread_local std::uintptr_t stack_end = UINTPTR_MAX;
 /// Half of the stack lies below; 0 while it is not known.
 inline constinit thread_local std::uintptr_t stack_middle = 0;
-/// Finds out. \throws UsageError  the stack ends soon after the address
+/// Finds both out. \throws UsageError  the stack ends soon after the address
 void check_stack(std::uintptr_t address);
 /// \throws UsageError  the stack is nearly used up
 [[gnu::always_inline]] inline void check_stack() {

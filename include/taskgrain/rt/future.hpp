@@ -81,7 +81,7 @@ class FutureState {
   }
   /// Runs it on a worker, if nobody else does or has. \returns whether it did
   bool run(Worker& here) noexcept;
-  /// Until it has ended. \throws as SharedFuture::get
+  /// Waits until it has ended. \throws as SharedFuture::get
   void wait();
   /// Asks that all workers are woken at its end. \returns whether that is still to come
   bool await() noexcept {
@@ -100,7 +100,7 @@ class FutureState {
   /// Calls, keeps what comes back, and forgets the call.
   virtual void call() = 0;
   bool add(Follower& one) noexcept;
-  /// So many that were missing are not any more.
+  /// Takes `number` off `missing`.
   void are_over(std::int64_t number) noexcept;
   void submit() noexcept;
   /// Runs it, and first those before it, as far as nobody else does, and waits for the others.

@@ -136,7 +136,7 @@ class GlobalElements {
   std::size_t size() const noexcept { return storage_->layout.size; }
   /// The rank that an element is dealt to. \pre index < size
   int owner(std::size_t index) const noexcept { return storage_->layout.owner(index); }
-  /// For other ranks.
+  /// The name by which other ranks use the elements.
   GlobalReference<T> reference() const noexcept {
     return GlobalReference<T>({storage_->number, size(), storage_->offset});
   }
@@ -156,7 +156,7 @@ class GlobalElements {
                          std::source_location where = std::source_location::current()) const {
     return check_out<T>(first, count, Mode::read_write, where);
   }
-  /// Lets elements come that this rank reads before the next fence, while it goes on.
+  /// Fetches elements that this rank reads before the next fence, and does not wait for them.
   void prefetch(std::size_t first, std::size_t count) const {
     check(first, count);
     if (!storage_->all_here) memory_->core().prefetch(*storage_, first, count);

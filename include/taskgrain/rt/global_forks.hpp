@@ -41,7 +41,7 @@ struct ThrownElsewhere : std::runtime_error {
 
 namespace detail {
 
-/// What `ThrownElsewhere` says of what rank 0 has thrown; nothing if it has not.
+/// The message of `ThrownElsewhere` on the other ranks; nothing if rank 0 has not thrown.
 inline std::optional<std::string> text_of(const std::exception_ptr& thrown) {
   if (!thrown) return std::nullopt;
   try {
@@ -58,7 +58,7 @@ inline std::optional<std::string> text_of(const std::exception_ptr& thrown) {
 template <typename Signature>
 struct TypedCall;
 
-/// As bytes: of a type that is one after another in memory and nothing else.
+/// True for a type that travels as its bytes.
 template <typename T>
 inline constexpr bool travels =
     std::is_trivially_copyable_v<T> && !std::is_pointer_v<T> && !is_view<T> && alignof(T) <= 16;

@@ -110,7 +110,7 @@ consteval bool small_and_trivial() {
   return false;
 }
 
-/// By value if it is small and trivial: then it comes to other workers with what they read anyway.
+/// Holds a function by value if it is small and trivial: other workers then read it on a line that they read anyway.
 template <typename What>
 using Held = std::conditional_t<small_and_trivial<What>(), What, std::reference_wrapper<const What>>;
 

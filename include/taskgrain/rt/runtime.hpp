@@ -76,10 +76,10 @@ class Runtime {
   /// those of this rank alone, and do not find what is stuck, because other ranks may still send something.
   ///
   /// Works until nothing is left to do: no task, no message, no hold. Afterwards you can use the runtime again, even if
-  /// it throws. Starts the threads if it is joined and there is something to do. What waits for ever is looked for when
-  /// nothing is left to do, and not found while other threads submit something again and again.
-  /// \throws TaskFailed  a task threw; the tasks of its flow or launch that had not started were dropped. A launch that
-  ///   failed with an event before it is no reason
+  /// it throws. Starts the threads if it is joined and there is something to do. It looks for tasks that wait for ever
+  /// when nothing else is left to do, so it does not find them while other threads submit something again and again.
+  /// \throws TaskFailed  a task threw; the tasks of its flow or launch that had not started were dropped. It does not
+  ///   throw for a launch that failed with an event before it
   /// \throws Stuck       tasks wait for what can no longer come
   /// \throws UsageError  when called by a task: what is to come after other tasks is a task, too, which they fulfill
   void wait();

@@ -153,8 +153,8 @@ class Sequence {
  public:
   /// \throws UsageError  the window is no power of two; automatic traces are more than 2^24 tasks long
   explicit Sequence(Runtime& runtime, SequenceOptions options = {});
-  /// One of all ranks, which make the same data, give the same tasks and wait for the same, in one order. Each has all
-  /// of the memory that tasks of its own use. A task runs on one rank, and reads what the others have written before.
+  /// A sequence of all ranks. They make the same data, give the same tasks and wait for the same, in one order. Each
+  /// rank has the memory that its own tasks use. A task runs on one rank, and reads what others have written before it.
   /// \throws UsageError  also, the runtime has another communicator; traces are to be automatic
   Sequence(Runtime& runtime, Communicator& ranks, SequenceOptions options = {});
   /// Waits. It prints an exception that nobody has waited for.

@@ -74,7 +74,7 @@ class SequenceCore final : WindowOwner {
   const std::string name_;
   const std::shared_ptr<DataRegistry> registry_ = std::make_shared<DataRegistry>();
   const std::unique_ptr<AcrossRanks> ranks_;  // null: of this rank alone
-  std::deque<std::byte> tokens_;              // a byte of each, so that tokens are parts of what is together
+  std::deque<std::byte> tokens_;              // a byte for each token, so that `together` may have tokens
   std::uint64_t made_ = 0;                    // data, across ranks
   OpenReductions reductions_;
   Submission submission_;
