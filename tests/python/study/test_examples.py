@@ -58,7 +58,7 @@ def test_examples_have_the_cells_below_them(
 
 
 def test_every_block_of_the_how_to_is_run() -> None:
-    assert len(EXAMPLES) == 7
+    assert len(EXAMPLES) == 6
     assert len([block for block in BLOCKS if block[0] == "cells"]) == len(EXAMPLES)
 
 
