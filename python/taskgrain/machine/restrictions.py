@@ -36,7 +36,7 @@ _ENOUGH_TEMPORARY = 2**26
 
 
 def restrictions() -> list[str]:
-    """A few words on each thing that is short here, with what lifts it."""
+    """A few words on each limit that is low here, with what lifts it."""
     return [*_limits(), *_shared_memory(), *_temporary(), *filter(None, [network_fault()])]
 
 
