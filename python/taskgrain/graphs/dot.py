@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
+from taskgrain.graphs.reading import wrong_at
 from taskgrain.graphs.task_graph import TaskGraph, amount, made
 from taskgrain.words.errors import InputError
 
@@ -55,7 +56,7 @@ def _token(text: str, at: int) -> tuple[str, str, int, int]:
     while at < len(text):
         match = _TOKEN.match(text, at)
         if match is None:
-            raise _wrong(text, at, "a name, a number, a text in quotes, or a sign of DOT")
+            raise wrong_at(text, at, "a name, a number, a text in quotes, or a sign of DOT")
         kind, end = match.lastgroup, match.end()
         if kind == "markup":  # a label in HTML, which has pairs of < and >
             depth = 1
@@ -63,7 +64,7 @@ def _token(text: str, at: int) -> tuple[str, str, int, int]:
                 depth += {"<": 1, ">": -1}.get(text[end], 0)
                 end += 1
             if depth:
-                raise _wrong(text, at, "a > for each <")
+                raise wrong_at(text, at, "a > for each <")
             return "quoted", text[at:end], at, end
         if kind == "quoted":
             return "quoted", match[0][1:-1].replace('\\"', '"').replace("\\\n", ""), at, end
@@ -71,11 +72,6 @@ def _token(text: str, at: int) -> tuple[str, str, int, int]:
             return kind, match[0], at, end
         at = end
     return *_END, at, at
-
-
-def _wrong(text: str, at: int, allowed: str) -> InputError:
-    found = text[at : at + 40].partition("\n")[0] or _END[1]
-    return InputError(f"line {text.count(chr(10), 0, at) + 1}", found, allowed)
 
 
 @dataclass
@@ -111,7 +107,7 @@ class _Reader:
 
     def _error(self, allowed: str) -> InputError:
         self._next()
-        return _wrong(self.text, self.ahead[0][2], allowed)
+        return wrong_at(self.text, self.ahead[0][2], allowed)
 
     def _take(self) -> str:
         text = self._next()[1]

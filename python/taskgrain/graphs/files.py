@@ -5,12 +5,13 @@ from __future__ import annotations
 import gc
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from taskgrain.graphs import chakra, graph_file, rt_trace, timelines
 from taskgrain.graphs.dot import read_dot
+from taskgrain.graphs.reading import Entry, decoded, wrong_at
 from taskgrain.graphs.task_graph import TaskGraph, amount, made
 from taskgrain.words.errors import InputError
 
@@ -46,15 +47,25 @@ def read(path: Path, option: str = "--from") -> TaskGraph:
     gc.disable()  # it would look at millions of lists again and again
     try:
         graph = _reader(text)(text)
+        graph = replace(graph, names=_shown(graph.names), labels=_shown(graph.labels))
         _ = graph.order  # there is no cycle
     except RecursionError as error:
         raise InputError(f"{option} {path}, subgraphs", "so many", "fewer within each other") from error
     except InputError as error:
-        raise InputError(f"{option} {path}, {error.field}", error.value, error.allowed) from error
+        field = error.field if error.field.isprintable() else repr(error.field)
+        value = error.value if isinstance(error.value, str) else json.dumps(error.value, default=repr)
+        raise InputError(f"{option} {path}, {field}", value, error.allowed) from error
     finally:
         if collects:
             gc.enable()
     return graph
+
+
+def _shown(names: Sequence[str]) -> Sequence[str]:
+    """The names with a space for what no terminal and no drawing shows as a character."""
+    if "".join(names).isprintable():
+        return names
+    return tuple("".join(c if c.isprintable() else " " for c in name) for name in names)
 
 
 def _reader(text: str) -> Callable[[str], TaskGraph]:
@@ -80,61 +91,54 @@ _COMMENTS = re.compile(r"(\s|//[^\n]*|/\*.*?\*/|#[^\n]*)*", re.DOTALL)
 def _json(text: str) -> TaskGraph:
     """One object is an instance of WfCommons or a trace of events, several are a trace of Chakra, and a list
     is a timeline."""
-    try:
-        first, at = json.JSONDecoder().raw_decode(text, chakra.space(text, 0))
-    except (ValueError, RecursionError) as error:
-        raise InputError("JSON", str(error), "an instance of WfCommons") from error
-    rest = text[chakra.space(text, at) :]
-    if chakra.is_chakra(first, rest.startswith("{")):
+    first, at = decoded(text, 0)
+    if chakra.is_chakra(first, text.startswith("{", at)):
         return chakra.read_chakra(text)
-    if rest:
-        raise InputError("JSON", rest[:40].partition("\n")[0], "nothing after an instance of WfCommons")
+    if at < len(text):
+        raise wrong_at(text, at, "nothing after the JSON")
     if isinstance(first, list):
         return timelines.read_timeline(first)
-    return rt_trace.read_trace(first) if "traceEvents" in first else _wfcommons(first)
+    return rt_trace.read_trace(first) if "traceEvents" in first else _wfcommons(Entry("JSON", first))
 
 
-def _wfcommons(file: dict[str, Any]) -> TaskGraph:
+def _wfcommons(file: Entry) -> TaskGraph:
     """An instance of WfFormat (https://github.com/wfcommons/WfFormat). From 1.5 on, the times and cores of
     tasks are in a list of their own; earlier, tasks are referred to by their names, too."""
-    if "steps" in file:
+    if "steps" in file.fields:
         raise InputError("JSON", "steps", "a program's graph; --dag reads one that is in steps already")
-    try:
-        workflow = file["workflow"]
-        described = workflow.get("specification", workflow)
-        tasks = described["tasks"] if "tasks" in described else described["jobs"]
-        ran = {str(one["id"]): one for one in workflow.get("execution", {}).get("tasks", ())}
-        names = {str(one["name"]): str(one.get("id", one["name"])) for one in tasks if "name" in one}
-        durations: dict[str, float | None] = {}
-        cores: dict[str, float] = {}
-        labels: dict[str, str] = {}
-        outputs: dict[str, float | None] = {}
-        sizes = {str(one["id"]): one.get("sizeInBytes") for one in described.get("files", ())}
-        before = []
-        for task in tasks:
-            name = str(task["id"] if "id" in task else task["name"])
-            if name in durations:
-                raise InputError("task", name, "an id that no other task has")
-            labels[name] = str(task.get("category") or task.get("name") or name)
-            facts = {**task, **ran.get(name, {})}
-            took = facts.get("runtimeInSeconds", facts.get("runtime"))
-            durations[name] = None if took is None else amount(took, f"time of {name}")
-            cores[name] = amount(facts.get("coreCount", facts.get("cores")) or 1, f"cores of {name}")
-            files = [one for one in facts.get("files", ()) if one.get("link") == "output"]
-            written = [one.get("sizeInBytes", one.get("size")) for one in files]
-            written += [sizes.get(str(one)) for one in facts.get("outputFiles", ())]
-            known = [amount(one, f"output of {name}") for one in written if one is not None]
-            if known and len(known) == len(written):  # a part of the outputs is not how large they are
-                outputs[name] = sum(known)
-            before += [(name, str(other)) for other in task.get("parents", ())]
-            before += [(str(other), name) for other in task.get("children", ())]
-    except (KeyError, TypeError, AttributeError) as error:
-        raise InputError(
-            "JSON", "what it has", "workflow.specification.tasks or workflow.tasks, each with an id or a name"
-        ) from error
-    version = str(file.get("schemaVersion", ""))
-    kind = f"WfCommons {version}" if re.fullmatch(r"[\d.]{1,9}", version, re.ASCII) else "WfCommons"
-    ids = names | {name: name for name in durations}
+    workflow = file.entry("workflow")
+    described = workflow.entry("specification") if "specification" in workflow.fields else workflow
+    tasks = described.entries("tasks", "jobs")
+    if not tasks:
+        allowed = "workflow.specification.tasks or workflow.tasks, each with an id or a name"
+        raise InputError("JSON", [*file.fields], allowed)
+    ran = {one.text("id"): one.fields for one in workflow.entry("execution").entries("tasks")}
+    ids = {one.text("name"): one.text("id", "name") for one in tasks if one.get("name") is not None}
+    sizes = {one.text("id"): one.known("sizeInBytes") for one in described.entries("files")}
+    durations: dict[str, float | None] = {}
+    cores: dict[str, float] = {}
+    labels: dict[str, str] = {}
+    outputs: dict[str, float | None] = {}
+    before = []
+    for task in tasks:
+        name = task.text("id", "name")
+        if name in durations:
+            raise InputError(task.place, name, "an id that no other task has")
+        facts = Entry(f"task {name}", {**task.fields, **ran.get(name, {})})
+        labels[name] = facts.text("category", "name", "id")
+        durations[name] = facts.known("runtimeInSeconds", "runtime")
+        cores[name] = facts.known("coreCount", "cores") or 1.0
+        files = [one for one in facts.entries("files") if one.get("link") == "output"]
+        written = [one.known("sizeInBytes", "size") for one in files]
+        written += [sizes.get(one) for one in facts.texts("outputFiles")]
+        known = [one for one in written if one is not None]
+        if known and len(known) == len(written):  # a part of the outputs is not how large they are
+            outputs[name] = sum(known)
+        before += [(name, other) for other in facts.texts("parents")]
+        before += [(other, name) for other in facts.texts("children")]
+    version = file.get("schemaVersion")
+    kind = f"WfCommons {version}" if re.fullmatch(r"[\d.]{1,9}", str(version), re.ASCII) else "WfCommons"
+    ids |= {name: name for name in durations}
     pairs = [(ids.get(one, one), ids.get(other, other)) for one, other in before]
     return made(kind, durations, pairs, "s", cores, labels, outputs=outputs)
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from itertools import chain
 from typing import Any
 
+from taskgrain.graphs.reading import decoded, wrong_at
 from taskgrain.graphs.task_graph import TaskGraph, amount
 from taskgrain.words.errors import InputError
 
@@ -41,14 +42,12 @@ def write(graph: TaskGraph) -> str:
 
 def read(text: str) -> TaskGraph:
     """The graph of such a file. Raises `InputError` for whatever no writer of these writes."""
-    try:
-        file = json.loads(text, object_pairs_hook=_once)
-    except InputError:
-        raise
-    except (ValueError, RecursionError) as error:
-        raise InputError("JSON", str(error), f"a {FORMAT}") from error
-    if file["taskgrain_graph"] != VERSION:
-        raise InputError("taskgrain_graph", file["taskgrain_graph"], f"{VERSION}, the version of the format")
+    file, end = decoded(text, 0, json.JSONDecoder(object_pairs_hook=_once))
+    if end < len(text):
+        raise wrong_at(text, end, f"nothing after a {FORMAT}")
+    version = file["taskgrain_graph"]
+    if type(version) is not int or version != VERSION:
+        raise InputError("taskgrain_graph", version, f"{VERSION}, the version of the format")
     if unknown := [one for one in file if one not in _KEYS]:
         raise InputError("key", unknown[0], _KEYS)
     before = _list(file, "before")
@@ -68,16 +67,19 @@ def read(text: str) -> TaskGraph:
         raise InputError(
             "unit", unit, 's; task, where no task has a time; or "", where nobody knows the unit'
         )
-    durations = _amounts(file, "durations", size)
-    cores = _amounts(file, "cores", size)
+    durations, cores = (_amounts(file, key, size) for key in ("durations", "cores"))
+    if 0.0 in cores:
+        raise InputError(f"cores, task {cores.index(0.0)}", 0, "a number above 0")
     if not math.isfinite(sum(time * one for time, one in zip(durations, cores, strict=True))):
         raise InputError("durations", "their sum", "times whose sum is finite")
     untimed = file.get("untimed", 0)
     if type(untimed) is not int or not 0 <= untimed <= size:
         raise InputError("untimed", untimed, "the number of tasks whose time is not known")
-    program = str(file.get("program", ""))
+    program = file.get("program", "")
+    if type(program) is not str:
+        raise InputError("program", program, "a text")
     outputs = [
-        None if one is None else amount(one, f"outputs, task {task}")
+        None if one is None else _amount(one, f"outputs, task {task}")
         for task, one in enumerate(_list(file, "outputs", size) if "outputs" in file else ())
     ]
     return TaskGraph(
@@ -114,7 +116,14 @@ def _amounts(file: dict[str, Any], key: str, size: int) -> list[float]:
     """A column of numbers, which is all 1 if it is not there."""
     if key not in file:
         return [1.0] * size
-    return [amount(one, f"{key}, task {task}") for task, one in enumerate(_list(file, key, size))]
+    return [_amount(one, f"{key}, task {task}") for task, one in enumerate(_list(file, key, size))]
+
+
+def _amount(value: object, what: str) -> float:
+    """A number, which no text is here."""
+    if isinstance(value, str):
+        raise InputError(what, repr(value), "a number from 0 on")
+    return amount(value, what)
 
 
 def _names(file: dict[str, Any], size: int) -> Sequence[str]:
@@ -122,6 +131,9 @@ def _names(file: dict[str, Any], size: int) -> Sequence[str]:
         return tuple(map(str, range(size)))
     names = _list(file, "names")
     named = _list(file, "named", size)
-    if not all(type(one) is int and 0 <= one < len(names) for one in named):
-        raise InputError("named", "what it has", f"the number of a name for each task, 0 to {len(names) - 1}")
-    return tuple(str(names[one]) for one in named)
+    if not _numbers_below(len(names), named):
+        task = next(task for task, one in enumerate(named) if not _numbers_below(len(names), [one]))
+        raise InputError(f"named, task {task}", named[task], f"the number of a name, 0 to {len(names) - 1}")
+    if wrong := [one for one in names if type(one) is not str]:
+        raise InputError("names", wrong[0], "texts")
+    return tuple(names[one] for one in named)

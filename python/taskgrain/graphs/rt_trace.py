@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from taskgrain.graphs.task_graph import TaskGraph, amount
+from taskgrain.graphs.reading import Entry
+from taskgrain.graphs.task_graph import TaskGraph
 from taskgrain.words.errors import InputError
 
 FORMAT = "trace of taskgrain::rt"
@@ -47,46 +48,43 @@ class _Tasks:
 def read_trace(trace: Mapping[str, Any]) -> TaskGraph:
     """The tasks of flows, compiled graphs and sequences, with times in microseconds. Launches of a graph come
     after each other, and what is given after a wait after what has ended before. Raises `InputError`."""
-    try:
-        return _read(trace["traceEvents"])
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
-        said = f"what is wrong with {type(error).__name__}: {error}"
-        raise InputError("traceEvents", said, "what a program of taskgrain::rt writes") from error
-
-
-def _read(events: list[dict[str, Any]]) -> TaskGraph:
     tasks = _Tasks()
     launches: dict[int, dict[int, dict[int, None]]] = {}
+    events = [Entry(f"event {n}", one) for n, one in enumerate(Entry("trace", trace).items("traceEvents"), 1)]
+    marks = [one for one in events if one.get("ph") == "i"]
+    waits = [one.amount("ts") for one in marks if one.get("name") == "wait"]
     for one in events:
-        args = one.get("args", {})
-        if one["ph"] != "X" or "task" not in args:
+        args = one.entry("args")
+        if one.get("ph") != "X" or "task" not in args.fields:
             continue  # a task of which nobody knows what it comes after, or the run of a whole graph
-        number, took = int(args["task"]), amount(one["dur"], "dur")
-        if number < 0:
-            raise InputError("task", number, "a number from 0 on")
+        number, took = args.whole("task"), one.amount("dur")
         task = tasks.all.get(number)
         if task is None:
-            before = dict.fromkeys(map(int, args["after"]))
-            task = tasks.all[number] = _Task(str(one["name"]), before, int(args["waits"]))
-        task.end = max(task.end, amount(one["ts"], "ts") + took)
+            before = dict.fromkeys(args.wholes("after"))
+            task = tasks.all[number] = _Task(one.text("name"), before, args.whole("waits"))
+            if task.waits > len(waits):
+                raise args.wrong(f"at most {len(waits)}, as there are waits", "waits")
+        task.end = max(task.end, one.amount("ts") + took)
         task.seconds += took / 1e6
-        if "graph" in args:
-            of_graph = launches.setdefault(int(args["graph"]), {})
-            of_graph.setdefault(int(args["launch"]), {})[number] = None
+        if "graph" in args.fields:
+            of_graph = launches.setdefault(args.whole("graph"), {})
+            of_graph.setdefault(args.whole("launch"), {})[number] = None
     if not tasks.all:
         raise InputError("traceEvents", len(events), "some of tasks of flows, compiled graphs or sequences")
-    if missing := {one for task in tasks.all.values() for one in task.after} - tasks.all.keys():
-        raise InputError("after", missing.pop(), "a task that the trace has")
-    marks = [one for one in events if one["ph"] == "i"]
+    for number, task in tasks.all.items():
+        if missing := [one for one in task.after if one not in tasks.all]:
+            raise InputError(f"task {number}, after", missing[0], "a task that the trace has")
     given: dict[int, dict[int, int]] = {}
     for one in marks:
-        if one["name"] == "launch":
-            args = one["args"]
-            given.setdefault(int(args["graph"]), {})[int(args["launch"])] = int(args["task"])
+        if one.get("name") == "launch":
+            args = one.entry("args")
+            if args.whole("task") not in tasks.all:
+                raise args.wrong("a task that the trace has", "task")
+            given.setdefault(args.whole("graph"), {})[args.whole("launch")] = args.whole("task")
     recorded = [*tasks.all]
     for graph, of_graph in launches.items():
         _join_launches(tasks, of_graph, given.get(graph, {}))
-    _join_waits(tasks, recorded, [amount(one["ts"], "ts") for one in marks if one["name"] == "wait"])
+    _join_waits(tasks, recorded, waits)
     places = {number: place for place, number in enumerate(tasks.all)}
     found = tasks.all.values()
     return TaskGraph(

@@ -195,9 +195,7 @@ def made(
         try:
             found[numbers[name]][numbers[other]] = None
         except KeyError as error:
-            raise InputError(
-                "graph", error.args[0], "a task that the file has: another depends on it"
-            ) from None
+            raise InputError(f"{other} → {name}", error.args[0], "a task that the file has") from None
     untimed = sum(one is None for one in durations.values())
     known = untimed < len(numbers)
     times = [one or 0.0 for one in durations.values()] if known else [1.0] * len(numbers)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
+from taskgrain.graphs.reading import Entry
 from taskgrain.graphs.task_graph import TaskGraph, amount, made
 from taskgrain.words.errors import InputError
 
@@ -21,34 +22,35 @@ _HASH = re.compile(r"-([0-9a-f]{32}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})")
 
 def read_timeline(events: Sequence[Any]) -> TaskGraph:
     """The tasks of a list of events. Raises `InputError`."""
-    try:
-        return _ray(events) if any("cat" in one for one in events) else _dask(events)
-    except (KeyError, TypeError, AttributeError) as error:
-        said = f"what is wrong with {type(error).__name__}: {error}"
-        raise InputError("JSON", said, f"a {RAY}, or a {DASK}") from error
+    found = [Entry(f"event {n}", one) for n, one in enumerate(events, 1)]
+    if any("cat" in one.fields for one in found):
+        return _ray([one for one in found if "cat" in one.fields])
+    if any("startstops" in one.fields for one in found):
+        return _dask(found)
+    raise InputError("JSON", f"a list of {len(found)}", f"the events of a {RAY} or a {DASK}")
 
 
-def _ray(events: Sequence[Mapping[str, Any]]) -> TaskGraph:
+def _ray(events: Sequence[Entry]) -> TaskGraph:
     """The time of a task is that of its `task:execute`; if there is none, it has that of its arguments, too.
     Tasks of an actor come after each other where they did not overlap. The last attempt of a task counts."""
     executed: dict[str, list[tuple[float, float]]] = defaultdict(list)
     for one in events:
-        if one["cat"] == "task:execute":
-            executed[one["tid"]].append((amount(one["ts"], "ts"), amount(one["dur"], "dur")))
+        if one.get("cat") == "task:execute":
+            executed[one.text("tid")].append((one.amount("ts"), one.amount("dur")))
     for of_worker in executed.values():
         of_worker.sort()
     durations: dict[str, float | None] = {}
     labels: dict[str, str] = {}
     of_actors: dict[str, dict[str, tuple[float, float]]] = defaultdict(dict)
-    tasks = [one for one in events if one["cat"].startswith("task::")]
-    for one in sorted(tasks, key=lambda one: amount(one["ts"], "ts")):
-        begin, took = amount(one["ts"], "ts"), amount(one["dur"], "dur")
-        name = str(one["args"]["task_id"])
-        of_worker = executed[one["tid"]]
+    tasks = [one for one in events if one.text("cat").startswith("task::")]
+    for one in sorted(tasks, key=lambda one: one.amount("ts")):
+        begin, took = one.amount("ts"), one.amount("dur")
+        name = one.entry("args").text("task_id")
+        of_worker = executed[one.text("tid")]
         at = bisect_left(of_worker, (begin, 0.0))
         inside = at < len(of_worker) and of_worker[at][0] <= begin + took
         durations[name] = (of_worker[at][1] if inside else took) / 1e6
-        labels[name] = one["cat"].removeprefix("task::")
+        labels[name] = one.text("cat").removeprefix("task::")
         if not name[16:].startswith(_NO_ACTOR):
             of_actors[name[16:]][name] = (begin, begin + took)
     before = []
@@ -59,15 +61,17 @@ def _ray(events: Sequence[Mapping[str, Any]]) -> TaskGraph:
     return replace(graph, no_order="the file has none but those of an actor")
 
 
-def _dask(events: Sequence[Mapping[str, Any]]) -> TaskGraph:
-    """Without the tasks that failed."""
+def _dask(events: Sequence[Entry]) -> TaskGraph:
+    """Without the tasks that failed. One that was computed again is there as often."""
     durations: dict[str, float | None] = {}
     labels: dict[str, str] = {}
     for one in events:
-        if one["status"] != "OK":
+        if one.text("status") != "OK":
             continue
-        key = str(one["key"])
-        times = [each for each in one["startstops"] if each["action"] == "compute"]
-        durations[key] = sum(amount(each["stop"] - each["start"], f"time of {key}") for each in times)
-        labels[key] = _HASH.split(key)[0].strip("'([")
+        key = one.get("key")
+        key = str(key) if isinstance(key, list) else one.text("key")
+        spans = [each for each in one.entries("startstops") if each.text("action") == "compute"]
+        times = [each.amount("stop") - each.amount("start") for each in spans]
+        durations[one.place] = amount(sum(times), f"{one.place}, time of {key}")
+        labels[one.place] = _HASH.split(key)[0].strip("'([")
     return replace(made(DASK, durations, (), "s", labels=labels), no_order="the file has none")

@@ -26,8 +26,8 @@ def task_graphs(draw: st.DrawFn) -> TaskGraph:
     def column(values: st.SearchStrategy[float]) -> list[float]:
         return draw(st.lists(values, min_size=size, max_size=size))
 
-    names = draw(st.lists(st.text(max_size=3), min_size=size, max_size=size))
-    cores = draw(st.just([1.0] * size) | st.builds(column, st.just(AMOUNTS)))
+    names = draw(st.lists(st.text(max_size=3).filter(str.isprintable), min_size=size, max_size=size))
+    cores = draw(st.just([1.0] * size) | st.builds(column, st.just(st.floats(0.5, 1e9))))
     unit = draw(st.sampled_from(["s", "task", ""]))
     untimed, program = draw(st.integers(0, size)), draw(st.text(max_size=3))
     times, kind, outputs = column(AMOUNTS), graph_file.FORMAT, [*drawn.outputs]
@@ -63,12 +63,20 @@ def test_a_file_by_hand_may_leave_out_all_but_the_dependences(tmp_path: Path) ->
         ({"before": [[1], [0]]}, "a graph without cycles"),
         ({"durations": [1]}, "1 entries is not allowed; allowed: a list with an entry for each of 2"),
         ({"durations": [1, -1]}, "durations, task 1: -1"),
-        ({"durations": [1, float("nan")]}, "durations, task 1: nan"),
+        ({"durations": [1, float("nan")]}, "durations, task 1: NaN"),
         ({"durations": [1e308, 1e308]}, "times whose sum is finite"),
-        ({"cores": [1, "x"]}, "cores, task 1: x"),
+        ({"cores": [1, "5"]}, "cores, task 1: '5'"),
+        ({"cores": [1, 0]}, "cores, task 1: 0 is not allowed; allowed: a number above 0"),
+        ({"durations": [1, True]}, "durations, task 1: true"),
+        ({"outputs": [None, "5"]}, "outputs, task 1: '5'"),
+        ({"untimed": 1.5}, "untimed: 1.5"),
+        ({"taskgrain_graph": True}, "taskgrain_graph: true"),
+        ({"program": 5}, "program: 5"),
+        ({"names": ["a", 5], "named": [0, 1]}, "names: 5 is not allowed; allowed: texts"),
+        ({"names": ["a"], "named": [0, 1.5]}, "named, task 1: 1.5"),
         ({"unit": "ms"}, "unit: ms"),
         ({"untimed": 3}, "untimed: 3"),
-        ({"names": ["a"], "named": [0, 1]}, "the number of a name for each task, 0 to 0"),
+        ({"names": ["a"], "named": [0, 1]}, "named, task 1: 1 is not allowed; allowed: the number of"),
         ({"names": ["a"]}, "named: 0 entries"),
     ],
 )  # fmt: skip

@@ -101,14 +101,21 @@ def test_a_launch_without_a_task_is_not_that_of_another(tmp_path: Path) -> None:
     ("events", "message"),
     [
         ([], "some of tasks of flows, compiled graphs"),
-        ([span(0, 0, 1, [7])], "after: 7 is not"),
-        ([span(0, 0, -1)], "dur: -1"),
-        ([span(-1, 0, 1)], "task: -1"),
+        ([span(0, 0, 1, [7])], "task 0, after: 7 is not"),
+        ([span(0, 0, -1)], "event 3, dur: -1"),
+        ([span(-1, 0, 1)], "event 3, args, task: -1"),
         ([span(0, 0, 1, [1]), span(1, 0, 1, [0])], "cycles"),
-        ([{"ph": "X", "args": {"task": 1}}], "traceEvents: what is wrong with KeyError"),
-        ([{"ph": "X", "args": {"task": "x"}, "ts": 0, "dur": 1}], "ValueError"),
-        ([span(0, 0, 1, graph=3, launch=0), mark("launch", task=8, graph=3, launch=0)], "KeyError: 8"),
-        ([7], "AttributeError"),
+        ([{"ph": "X", "args": {"task": 1}}], "event 3, dur: nothing is not allowed; allowed: a number"),
+        (
+            [{"ph": "X", "args": {"task": "x"}, "ts": 0, "dur": 1}],
+            "event 3, args, task: x is not allowed; allowed: a whole number from 0 on",
+        ),
+        (
+            [span(0, 0, 1, graph=3, launch=0), mark("launch", task=8, graph=3, launch=0)],
+            "event 4, args, task: 8 is not allowed; allowed: a task that the trace has",
+        ),
+        ([7], "event 3: 7 is not allowed; allowed: an object"),
+        ([span(0, 0, 1, waits=1)], "event 3, args, waits: 1 is not allowed; allowed: at most 0"),
     ],
 )
 def test_what_is_wrong_with_a_trace(tmp_path: Path, events: list[Any], message: str) -> None:

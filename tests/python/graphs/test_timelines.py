@@ -43,7 +43,8 @@ def test_a_task_of_ray_lasts_as_long_as_it_executes(tmp_path: Path) -> None:
     waits, alone = ray("1" * 16 + NO_ACTOR, "add", 10, 90), ray("2" * 16 + NO_ACTOR, "one", 10, 40, "v")
     parts = [part(waits, "deserialize_arguments", 0, 60), part(waits, "execute", 60, 30)]
     later = ray("3" * 16 + NO_ACTOR, "add", 100, 50)
-    found = graph(tmp_path, *parts, waits, alone, part(later, "execute", 1, 20), later)
+    name = {"ph": "M", "name": "process_name", "args": {"name": "Node"}}  # has no category
+    found = graph(tmp_path, name, *parts, waits, alone, part(later, "execute", 1, 20), later)
     assert (found.kind, found.unit) == ("Ray timeline", "s")
     assert found.durations == pytest.approx([30e-6, 40e-6, 20e-6])
     assert [(one.name, one.tasks) for one in kinds(found)] == [("add", 2), ("one", 1)]
@@ -78,17 +79,18 @@ def test_a_task_of_dask_has_the_time_in_which_it_was_computed(tmp_path: Path) ->
     found = graph(tmp_path, *events, dask("pow-1", 1.0, status="error"))
     assert (found.kind, found.unit, found.dependences) == ("Dask task stream", "s", 0)
     assert found.durations == pytest.approx([0.5, 0.75]) and [*found.labels] == ["pow", "sum"]
+    assert graph(tmp_path, *events, events[0]).durations == [0.5, 0.75, 0.5], "it was computed again"
 
 
 @pytest.mark.parametrize(
     ("events", "message"),
     [
-        ([], "a Dask task stream file with a task"),
-        ([7], "what is wrong with TypeError"),
-        ([{"cat": "task::f", "ts": 0}], "what is wrong with KeyError"),
-        ([ray("1", "f", 0, -1)], "dur: -1"),
-        ([dask("a", -1.0)], "time of a: -1"),
-        ([{"name": "of another program"}], "a Ray timeline, or a Dask task stream"),
+        ([], "the events of a Ray timeline or a Dask task stream"),
+        ([7], "event 1: 7 is not allowed; allowed: an object"),
+        ([{"cat": "task::f", "ts": 0}], "event 1, dur: nothing is not allowed; allowed: a number"),
+        ([ray("1", "f", 0, -1)], "event 1, dur: -1"),
+        ([dask("a", 1.0), dask("b", -1.0)], "event 2, time of b: -1"),
+        ([{"name": "of another program"}], "the events of a Ray timeline or a Dask"),
     ],
 )
 def test_what_is_wrong_with_a_timeline(tmp_path: Path, events: list[Any], message: str) -> None:
