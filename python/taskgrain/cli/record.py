@@ -198,7 +198,7 @@ def _write(end: Path, output: Path, program: str) -> float:
         [names[one] for one in named], before, durations, [1.0] * len(named), 0, "s", "", program
     )
     try:
-        whole_file.write(output, graph_file.write(graph).encode("utf-8", "replace"))
+        whole_file.write(output, graph_file.stored(graph, output))
     except OSError as error:
         raise unwritable(output, error) from error
     tasks = sum(kinds[one][0] in ("task", "chunk") for one in named)

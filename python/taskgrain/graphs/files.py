@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import gc
+import gzip
 import json
 import re
+import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -34,8 +36,11 @@ def read(path: Path, option: str = "--from") -> TaskGraph:
     is wrong."""
     try:
         with path.open("rb") as file:
-            data = file.read(_MOST_BYTES + 1)
+            packed = file.peek(2)[:2] == b"\x1f\x8b"
+            data = (gzip.GzipFile(fileobj=file) if packed else file).read(_MOST_BYTES + 1)
         text = data[:_MOST_BYTES].decode("utf-8-sig")
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise InputError(option, str(path), "a whole file of gzip, or one that is not compressed") from error
     except (OSError, ValueError) as error:
         if isinstance(error, UnicodeDecodeError):
             raise InputError(option, f"{path}, byte {error.start}", "a text in UTF-8") from error

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import chain
+from pathlib import Path
 from typing import Any
 
 from taskgrain.graphs.reading import decoded, wrong_at
@@ -38,6 +40,12 @@ def write(graph: TaskGraph) -> str:
     columns |= {"untimed": graph.untimed} if graph.untimed else {}
     columns |= {"before": [[*one] for one in graph.before]}
     return json.dumps(columns, separators=(",", ":"), ensure_ascii=False)
+
+
+def stored(graph: TaskGraph, path: Path) -> bytes:
+    """The same as bytes, which are compressed for a path that ends in .gz."""
+    text = write(graph).encode("utf-8", "replace")
+    return gzip.compress(text, 6, mtime=0) if path.suffix == ".gz" else text
 
 
 def read(text: str) -> TaskGraph:

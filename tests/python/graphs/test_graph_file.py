@@ -34,13 +34,22 @@ def task_graphs(draw: st.DrawFn) -> TaskGraph:
     return TaskGraph(tuple(names), [*before], times, cores, untimed, unit, kind, program, outputs=outputs)
 
 
-@given(graph=task_graphs())
+@given(graph=task_graphs(), name=st.sampled_from(["graph.json", "graph.json.gz"]))
 def test_a_graph_is_read_as_it_was_written(
-    graph: TaskGraph, tmp_path_factory: pytest.TempPathFactory
+    graph: TaskGraph, name: str, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    path = tmp_path_factory.mktemp("graph") / "graph.json"
-    path.write_bytes(graph_file.write(graph).encode())
-    assert read(path) == graph
+    path = tmp_path_factory.mktemp("graph") / name
+    path.write_bytes(graph_file.stored(graph, path))
+    assert read(path) == graph and (path.read_bytes()[0] == 0x1F) == (path.suffix == ".gz")
+
+
+def test_a_compressed_file_that_is_not_whole_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "graph.gz"
+    whole = graph_file.stored(TaskGraph(["a"], [()], [1.0], [1.0], 0, "s", ""), path)
+    for data in (whole[:-9], whole[:12] + b"\xff" * 9, whole[:-8] + bytes(8)):
+        path.write_bytes(data)
+        with pytest.raises(InputError, match="a whole file of gzip"):
+            read(path)
 
 
 def test_a_file_by_hand_may_leave_out_all_but_the_dependences(tmp_path: Path) -> None:
