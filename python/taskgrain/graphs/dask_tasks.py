@@ -41,12 +41,12 @@ def recorded(client: Any, path: str | Path = "graph.json") -> Iterator[None]:
         client.unregister_scheduler_plugin(_PLUGIN)
     if not ended:
         raise InputError("tasks", 0, "a program of which Dask executes a task")
-    # What was there before has no duration, and nobody waits for it.
-    before = [(key, other) for key, (_, others, _) in ended.items() for other in others if other in ended]
-    labels = {key: str(key_split(key)) for key in ended}
-    times, outputs = ({key: one[place] for key, one in ended.items()} for place in (0, 2))
+    numbered = {f"{number}": one for number, one in enumerate(ended)}
+    before = [(name, f"{other}") for name, one in numbered.items() for other in one[2]]
+    labels = {name: str(key_split(one[0])) for name, one in numbered.items()}
+    times, outputs = ({name: one[place] for name, one in numbered.items()} for place in (1, 3))
     graph = made("Dask", times, before, "s", labels=labels, outputs=outputs)
-    Path(path).write_text(graph_file.write(graph), "utf-8")
+    Path(path).write_bytes(graph_file.stored(graph, Path(path)))
 
 
 def _plugin() -> Any:
@@ -54,12 +54,14 @@ def _plugin() -> Any:
     from distributed import SchedulerPlugin
 
     class Ended(SchedulerPlugin):
-        """The seconds of each task, the tasks that it depends on, and the bytes of its result."""
+        """The key of each task, as often as it was computed, its seconds, the numbers of the tasks that it
+        depends on, without those from before, and the bytes of its result."""
 
         name = _PLUGIN
 
         def __init__(self) -> None:
-            self.tasks: dict[str, tuple[float, list[str], int | None]] = {}
+            self.tasks: list[tuple[str, float, list[int], int | None]] = []
+            self.last: dict[Any, int] = {}
             self.scheduler: Any = None
 
         async def start(self, scheduler: Any) -> None:
@@ -69,7 +71,9 @@ def _plugin() -> Any:
             times = kwargs.get("startstops")
             if start == "processing" and finish == "memory" and times:
                 seconds = sum(one["stop"] - one["start"] for one in times if one["action"] == "compute")
-                before = [str(one.key) for one in self.scheduler.tasks[key].dependencies]
-                self.tasks[str(key)] = seconds, before, kwargs.get("nbytes")
+                others = [one.key for one in self.scheduler.tasks[key].dependencies]
+                before = [self.last[one] for one in others if one in self.last]
+                self.last[key] = len(self.tasks)
+                self.tasks.append((str(key), seconds, before, kwargs.get("nbytes")))
 
     return Ended()

@@ -54,6 +54,9 @@ with Client(processes=False, dashboard_address=None) as client:
     there.compute()
     with recorded(client):
         (there + 1).compute()
+    with recorded(client, "twice.json"):
+        for _ in range(2):
+            (dask.delayed(pow)(2, 5, dask_key_name="one") + 1).compute(optimize_graph=False)
     with recorded(client, "slow.json"):
         slow = client.submit(time.sleep, 0.5)
         client.submit(time.sleep, 1).cancel()
@@ -81,4 +84,8 @@ with Client(processes=False, dashboard_address=None) as client:
     )
     slow = read(tmp_path / "slow.json")
     assert slow.names == ("sleep",) and slow.durations[0] >= 0.5
-    assert {one.name for one in tmp_path.glob("*.json")} == {"graph.json", "slow.json"}
+    twice = read(tmp_path / "twice.json")
+    assert sorted(twice.names) == ["add", "add", "one", "one"]
+    ends = [[*of] for name, of in zip(twice.names, twice.before, strict=True) if name == "add"]
+    assert ends == [[place] for place, name in enumerate(twice.names) if name == "one"]
+    assert {one.name for one in tmp_path.glob("*.json")} == {"graph.json", "twice.json", "slow.json"}
