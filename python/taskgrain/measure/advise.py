@@ -33,6 +33,9 @@ _MULTIPLES = ((2.0, 200e-6), (4.0, 50e-6))
 multiples where it is not longer than so many seconds, because runs of long tasks take long."""
 _GIVEN = ("budget", "steps", "validate", "isa", "launcher", "hosts", "hostfile")
 """Settings that the user gives."""
+_AFTER, _AFTER_SHARE = 3.0, 0.05
+"""Seconds of the budget, or a share of it if that is less, in which the last run ends, the systems stop and
+the answer is made."""
 _PRECISION, _MOST_ROUNDS = 0.1, 10_000
 """The budget ends what is not known, not the number of rounds."""
 _APART = 1.4
@@ -86,7 +89,8 @@ def measured(
         given = take_settings({**settings, "launcher": able[0].launcher or "auto"}, "--{}".format)
         able.sort(key=lambda one: one.bound)  # nobody can choose a bound, so that its number can wait
         slower = slowdown(len(cores)) if question.program else 1.0
-        passed = time.monotonic() - begun
+        last = min(_AFTER, _AFTER_SHARE * given.budget)
+        passed = time.monotonic() - begun + last
         if passed >= given.budget:
             allowed = f"more than the {quantity.seconds(passed, 2)} in which the graph is read"
             raise InputError("--budget", quantity.seconds(given.budget), allowed)
@@ -99,7 +103,7 @@ def measured(
         problems |= {one.name: f"{short}; {enough}" for one in able[fit:]}
         able = able[:fit]
         came = call.measure(
-            study(question, [one.name for one in able], replace(given, budget=given.budget - passed)),
+            study(question, [one.name for one in able], replace(given, budget=given.budget - last)),
             able,
             cores,
             folder,
@@ -107,6 +111,7 @@ def measured(
             quiet=quiet,
             kept=kept,
             experiment=until_known(question.work, alone=question.program is not None),
+            begun=begun,
         )
         interrupted = came.interrupted
         found = curves.opened(folder, interrupted=bool(interrupted))[0]
@@ -117,11 +122,11 @@ def measured(
         for group in grouped([(cell, one) for cell, one in said if one.code not in left_out]):
             more = " and others" if len(group.cells) > 1 else ""
             notes.append(f"{group.cells[0].partition('/')[0]}{more}: {group.text}")
-    last = newest(found, question)
+    fresh = newest(found, question)
     default = f"{'it was interrupted' if interrupted else 'the budget ended'} before it was measured"
     answers = {}
     for name in lacking:
-        curve = last.get(name)
+        curve = fresh.get(name)
         curve = curve if curve and curve.points else None
         problem = "" if curve else problems.get(name, default)
         answers[name] = answer(question, name, curve, problem, now=True)

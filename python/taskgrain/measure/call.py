@@ -211,12 +211,14 @@ def measure(
     judge: Judge | None = None,
     commands: bool = True,
     kept: bool = True,
+    begun: float | None = None,
 ) -> Measured:
     """Measures a study into `output`, or into a folder that is thrown away; without `kept`, the caller throws
     `output` away.
 
     `other_builds` says what becomes of cells that `output` has of other builds of the systems; `experiment`,
-    `judge` and `commands` are those of a `Plan`.
+    `judge` and `commands` are those of a `Plan`. The budget counts from the first cell on, or from
+    `begun`, by the monotonic clock.
 
     Ctrl-C, SIGTERM and SIGHUP end it with what is known; a second one raises `Interrupted`. Raises
     `TaskgrainError`, above all `UsageError`.
@@ -228,7 +230,7 @@ def measure(
         facts = machine.facts(dict.fromkeys(name for one in systems for name in one.versions))
         hosts = stack.enter_context(agents(names, systems, cores))
         if study.settings.budget:
-            end = time.monotonic() + study.settings.budget
+            end = (begun or time.monotonic()) + study.settings.budget
             hosts.time_left = lambda: end - time.monotonic()
         told = facts_of(hosts, machine.of_host(facts))
         launches = {
@@ -262,6 +264,7 @@ def measure(
             hosts=names,
             others={one.name for one in study.cells(plain(systems))} - {one.name for one in cells},
             commands=commands,
+            begun=begun,
         )
         for said in differences(own.hosts):
             plan.reporter.note(said)

@@ -55,6 +55,8 @@ class Plan:
     """Cells of the study that are not measured now: their lines are none of its business."""
     commands: bool = True
     """A command can measure a cell by itself, so that its first line names it."""
+    begun: float | None = None
+    """When the budget of this call began, by `clock`; None: when the first cell is prepared."""
 
     def __post_init__(self) -> None:
         self.timing = Timing(self.clock)

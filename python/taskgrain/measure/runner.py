@@ -47,7 +47,7 @@ class Runner:
 
         references = {name: one.reference_name for name, one in plan.systems.items()}
         self.record = Record(plan.cells, experiment, plan.settings.cores, references)
-        start = plan.clock()
+        start = plan.clock() if plan.begun is None else plan.begun
         for warning in store.warnings:
             plan.reporter.note(warning)
         for said in notices(plan.cores):
