@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from taskgrain.graphs.reading import Entry, decoded
 from taskgrain.graphs.task_graph import TaskGraph, made
 from taskgrain.words.errors import InputError
@@ -10,6 +12,12 @@ FORMAT = "Chakra"
 _DURATION = ("durationMicros", "duration_micros")
 _BEFORE = (("ctrlDeps", "ctrl_deps"), ("dataDeps", "data_deps"))
 """The names of fields in JSON, and those of protobuf, which some writers keep."""
+
+
+_SIZES = ("comm_size", "tensor_size")
+_VALUES = ("int64Val", "uint64Val", "int64_val", "uint64_val", "int32Val", "uint32Val", "doubleVal")
+_TENSOR = re.compile(r"\[\d+, *\d+, *\d+, *(\d{1,15}), *(\d{1,15}), *['\"]", re.ASCII)
+"""In a text: ids of a tensor and of its storage, its offset, its elements, the bytes of one, its device."""
 
 
 def is_chakra(first: object, more: bool) -> bool:
@@ -25,6 +33,7 @@ def read_chakra(text: str) -> TaskGraph:
     not written. Raises `InputError`."""
     durations: dict[str, float | None] = {}
     labels: dict[str, str] = {}
+    outputs: dict[str, float | None] = {}
     before = []
     objects = at = 0
     while at < len(text):
@@ -41,5 +50,17 @@ def read_chakra(text: str) -> TaskGraph:
         labels |= {name: node.text("name")} if node.get("name") else {}
         took = node.known(*_DURATION)
         durations[name] = None if took is None else took / 1e6
+        if (size := _bytes(node)) is not None:
+            outputs[name] = size
         before += [(name, other) for keys in _BEFORE for other in node.texts(*keys)]
-    return made(FORMAT, durations, before, "s", None, labels)
+    return made(FORMAT, durations, before, "s", None, labels, outputs=outputs)
+
+
+def _bytes(node: Entry) -> float | None:
+    """The bytes that a communication moves or a load or store has, or those of the tensors that another node
+    returns."""
+    for one in node.entries("attr"):
+        if one.get("name") in _SIZES:
+            return one.amount(*_VALUES)
+    tensors = _TENSOR.findall(str(node.entry("outputs").get("values")))
+    return sum(float(number) * float(of_each) for number, of_each in tensors) if tensors else None

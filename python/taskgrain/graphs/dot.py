@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from taskgrain.graphs.reading import wrong_at
@@ -24,21 +26,25 @@ _PLAIN = re.compile(
 )
 """Most statements of large files, each read at once: `a -> b;` and `a [duration=3];`."""
 _ATTRIBUTE = re.compile(rf"([^\W\d]\w*)\s*=\s*({_VALUE})")
+_NUMBER = re.compile(r"(?:\.\d+|\d+(?:\.\d*)?)(?:[eE][+-]?\d+)?", re.ASCII)
 _TIMES = ("duration", "runtime", "time", "weight", "size")
 """Attributes of a node that writers of task graphs keep its time in, the first that it has."""
+_BYTES = ("size", "bytes", "data")
+"""Attributes of an edge that they keep the bytes in which it carries. `weight` is one of drawings."""
 _END = ("sign", "the end of the file")
 Nodes = dict[str, None]
 
 
 def read_dot(text: str) -> TaskGraph:
     """A directed graph. An edge a -> b says that b depends on a. Times are numbers in `duration`, `runtime`,
-    `time`, `weight` or `size` of the nodes, whose unit no attribute says. Raises `InputError`."""
+    `time`, `weight` or `size` of the nodes, whose unit no attribute says; bytes are in `size`, `bytes` or
+    `data` of the edges, and a task hands on as many as the largest of its edges. Raises `InputError`."""
     reader = _Reader(text)
     reader.graph()
     labels = {name: _label(name, one["label"]) for name, one in reader.nodes.items() if "label" in one}
     times = {name: _time(name, one) for name, one in reader.nodes.items()}
     lacks = f"no node has {', '.join(_TIMES[:-1])} or {_TIMES[-1]}"
-    return made("DOT", times, reader.before, labels=labels, no_times=lacks)
+    return made("DOT", times, reader.before, labels=labels, no_times=lacks, outputs=reader.outputs)
 
 
 def _time(name: str, attributes: dict[str, str]) -> float | None:
@@ -89,6 +95,8 @@ class _Reader:
     """Attributes of the nodes that first appear in this scope."""
     subgraphs: dict[str, Nodes] = field(default_factory=dict)
     before: list[tuple[str, str]] = field(default_factory=list)
+    outputs: dict[str, float | None] = field(default_factory=dict)
+    """The bytes of the largest edge from a node, where they are known."""
 
     def graph(self) -> None:
         words = [self._take() for _ in range(3) if self._next()[0] != "sign"]
@@ -168,11 +176,20 @@ class _Reader:
             if name not in self.nodes:
                 self.nodes[name] = dict(self.defaults)
             named[name] = None
+        pairs = _ATTRIBUTE.findall(found[3]) if found[3] else ()
+        attributes = {key.lower(): value.strip('"') for key, value in pairs}
         if len(ends) > 1:
             self.before.append((ends[1], ends[0]))
-        elif found[3]:
-            pairs = _ATTRIBUTE.findall(found[3])
-            self.nodes[ends[0]].update((key.lower(), value.strip('"')) for key, value in pairs)
+            self._hand_on(ends[:1], attributes)
+        else:
+            self.nodes[ends[0]].update(attributes)
+
+    def _hand_on(self, tasks: Iterable[str], attributes: dict[str, str]) -> None:
+        """Takes the bytes of edges from tasks, if they say a number."""
+        said = next((attributes[key] for key in _BYTES if key in attributes), "")
+        if _NUMBER.fullmatch(said) and math.isfinite(float(said)):
+            for task in tasks:
+                self.outputs[task] = max(float(said), self.outputs.get(task) or 0.0)
 
     def _statement(self) -> Nodes:
         if self._word() in ("graph", "node", "edge") and self._next(1) == ("sign", "["):
@@ -186,14 +203,16 @@ class _Reader:
             return {}
         ends = self._ends()
         named = dict(ends)
-        chained = False
+        before: Nodes = {}
         while self._is("->"):
             others = self._ends()
             self.before += [(other, one) for one in ends for other in others]
-            ends, chained = others, True
+            before |= ends
+            ends = others
             named |= ends
         attributes = self._attributes()
-        if not chained:
+        self._hand_on(before, attributes)
+        if not before:
             for name in ends:
                 self.nodes[name] |= attributes
         return named

@@ -78,3 +78,15 @@ def test_a_trace_without_times(tmp_path: Path) -> None:
 def test_a_workflow_is_none(tmp_path: Path) -> None:
     (tmp_path / "trace.json").write_text('{"id": "x", "workflow": {"tasks": [{"name": "a", "runtime": 2}]}}')
     assert read(tmp_path / "trace.json").kind == "WfCommons"
+
+
+def test_bytes_of_communications_and_of_tensors(tmp_path: Path) -> None:
+    attributes = (
+        '"attr": [{"name": "is_cpu_op", "boolVal": false}, {"name": "comm_size", "int64Val": "4096"}]'
+    )
+    tensors = "[[5, 6, 0, 1024, 4, 'cuda:0'], 3, [7, 8, 0, 2, 8, 'cpu']]"
+    (tmp_path / "trace.json").write_text(
+        f'{{}} {{"id": 1, {attributes}}} {{"id": 2, "dataDeps": [1], "outputs": {{"values": "{tensors}"}}}}'
+        '{"id": 3, "dataDeps": [2], "outputs": {"values": "[4]"}}'
+    )
+    assert [*read(tmp_path / "trace.json").outputs] == [4096, 1024 * 4 + 2 * 8, None]

@@ -94,3 +94,13 @@ def test_statements_that_are_read_at_once_mean_what_their_tokens_do(statements: 
 def test_a_statement_that_is_not_plain_is_soon_known_not_to_be() -> None:
     attributes = " \n".join(f"x{n}=1" for n in range(100))
     assert read_dot(f"digraph {{ a [{attributes}\n\n label=<b>] \n{' ' * 10_000} ; }}").names == ("a",)
+
+
+def test_a_task_hands_on_the_bytes_of_its_largest_edge() -> None:
+    found = read_dot(
+        'digraph { a -> b [size=100]; b [size=7]\n a -> c -> b [bytes="2e3", label=x]\n'
+        'c -> d [data="A[3]"]; b -> d [weight=9]; e -> {d f} [data=5]; }'
+    )
+    sizes = dict(zip(found.names, found.outputs, strict=True))
+    assert sizes == {"a": 2000, "b": None, "c": 2000, "d": None, "e": 5, "f": None}
+    assert found.durations[found.names.index("b")] == 7 and found.handed_on == 2000 and found.unsized == 1

@@ -65,7 +65,8 @@ JSON: dict[str, list[Any]] = {
     "Chakra": [
         {"version": "4"},
         {"id": "1", "name": "a", "durationMicros": "2"},
-        {"id": 2, "name": "b", "ctrlDeps": ["1"], "dataDeps": [1]},
+        {"id": 2, "name": "b", "ctrlDeps": ["1"], "dataDeps": [1], "outputs": {"values": "[]"}},
+        {"id": 3, "type": "COMM_COLL_NODE", "attr": [{"name": "comm_size", "int64Val": "8"}]},
     ],
     "trace of taskgrain::rt": [
         {
@@ -91,7 +92,7 @@ JSON: dict[str, list[Any]] = {
 }
 TEXTS = {
     "DOT": 'digraph g {\n node [weight=2]\n a [label="x\\n", weight=3]; subgraph s { b -> "c d" [k=<l>] }\n'
-    " a -> {b c} // d\n}",
+    " a -> {b c} [size=8] // d\n}",
     "Standard Task Graph": "2\n0 0 0\n1 5 1 0\n2 6 2 0 1\n3 0 1 2\n# made by hand",
     "StarPU tasks.rec": "Model: m\nJobId: 1\nDependsOn: 7\nStartTime: 1.0\nEndTime: 2.0\n\n"
     "Model: m\nName: x\nJobId: 2\nDependsOn: 1\nModes: R W\nSizes: 8 9\n",
