@@ -65,7 +65,8 @@ def read_trace(trace: Mapping[str, Any]) -> TaskGraph:
             if task.waits > len(waits):
                 raise args.wrong(f"at most {len(waits)}, as there are waits", "waits")
         task.end = max(task.end, one.amount("ts") + took)
-        task.seconds += took / 1e6
+        # Without what the worker did or awaited meanwhile for others.
+        task.seconds += max(0.0, took - (args.known("away") or 0.0)) / 1e6
         if "graph" in args.fields:
             of_graph = launches.setdefault(args.whole("graph"), {})
             of_graph.setdefault(args.whole("launch"), {})[number] = None

@@ -9,6 +9,8 @@
 
 #include "taskgrain/rt/detail/engine.hpp"
 #include "taskgrain/rt/detail/pause.hpp"
+#include "taskgrain/rt/detail/trace.hpp"
+#include "taskgrain/rt/detail/worker.hpp"
 #include "taskgrain/rt/error.hpp"
 
 namespace taskgrain::rt::detail {
@@ -62,8 +64,15 @@ const MessageKind& Messenger::add(MessageKind kind) {
 
 void Messenger::progress() {
   progress_.open();
-  if ((progress_.anything() || progress_.only_polls_show()) && progress_.may_poll()) progress_.poll();
+  if ((progress_.anything() || progress_.only_polls_show()) && progress_.may_poll()) poll_in_a_task();
   if (failure_.exists()) failure_.raise();
+}
+
+/// What the messages of other ranks call is no part of the task that runs here.
+void Messenger::poll_in_a_task() {
+  const Worker* const here = Worker::current();
+  const TraceLane::Away away(here == nullptr ? nullptr : here->trace());
+  progress_.poll();
 }
 
 // -- sending
@@ -98,7 +107,7 @@ void Messenger::wait_for_room(int to) {
   if (!progress_.may_wait_for_room()) return;
   for (int spins = 0; outbox_.is_full(to) && !waits_.has_departed(to); ++spins) {
     if (failure_.exists()) failure_.raise();
-    if (progress_.may_poll()) progress_.poll();
+    if (progress_.may_poll()) poll_in_a_task();
     if (spins < 64)
       pause();
     else if (spins < 4096)

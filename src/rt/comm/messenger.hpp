@@ -76,6 +76,7 @@ class Messenger final : public Messages {
  private:
   void check_sends(int to, const MessageKind& kind);
   void wait_for_room(int to);
+  void poll_in_a_task();
   void stamp_waits(Writer& message) const noexcept;
   void declare_to(int rank, const DeclaredKind& kind);
   template <typename Send>

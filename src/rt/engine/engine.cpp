@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
+#include <filesystem>
 #include <string>
 #include <utility>
 
@@ -61,6 +62,11 @@ RuntimeOptions complete(RuntimeOptions options) {
   if (options.cores.size() != static_cast<std::size_t>(options.workers))
     throw UsageError("cores names " + std::to_string(options.cores.size()) + " processors for " +
                      std::to_string(options.workers) + " workers; name one for each, or leave workers at 0");
+  if (options.communicator != nullptr && options.communicator->ranks() > 1 && !options.trace.empty()) {
+    const std::filesystem::path file = options.trace;
+    const std::string rank = "-" + std::to_string(options.communicator->rank());
+    options.trace = file.parent_path() / (file.stem().string() + rank + file.extension().string());
+  }
   return options;
 }
 
@@ -75,7 +81,7 @@ Engine::Engine(RuntimeOptions options)
   const std::size_t number = options_.cores.size();
   if (!options_.trace.empty()) {
     trace_ = std::make_unique<Trace>(number);
-    trace_->write(options_.trace);  // a file that cannot be written is known before anything runs
+    trace_->keep(options_.trace);  // a file that cannot be written is known before anything runs
   }
   for (std::size_t k = 0; k < number; ++k) {
     workers_.push_back(std::make_unique<Worker>(*this, static_cast<int>(k), static_cast<int>(number)));

@@ -190,6 +190,7 @@ void Worker::await(FutureState& future) {
     std::string circle;
     std::atomic<bool> refused{false};
   } wait(*this, future);
+  const TraceLane::Away away(trace_);
   await<false>(wait, [&] { return future.await() && !wait.over(); }, 0);
   if (wait.refused)
     throw UsageError("futures wait for one another: that of " + wait.circle + ", which needs the first");

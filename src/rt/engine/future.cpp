@@ -114,11 +114,8 @@ void FutureState::run_or_await(Worker& here) {
     if (!one.may_run()) return false;
     // Most often it is the last that was pushed here. Else the queue keeps the value until the task comes.
     const bool was_here = here.take_back({engine_.future_tasks(), Payload::of(&one)});
-    bool ran = false;
-    if (here.trace() == nullptr)
-      ran = one.run(here);
-    else
-      here.trace()->run("future", {}, [&] { ran = one.run(here); });
+    const auto run = [&] { return one.run(here); };
+    const bool ran = here.trace() == nullptr ? run() : here.trace()->run_inside("future", run);
     if (was_here) one.release();
     return ran;
   };

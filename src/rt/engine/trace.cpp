@@ -1,14 +1,20 @@
 #include "taskgrain/rt/detail/trace.hpp"
 
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <locale>
 #include <string_view>
 #include <system_error>
 #include <unordered_set>
 #include <utility>
+
+#include "taskgrain/rt/error.hpp"
 
 namespace taskgrain::rt::detail {
 
@@ -139,9 +145,11 @@ std::size_t Trace::waits_before(const TracedTask& task) const {
 }
 
 /// \param places  of the tasks, by their numbers; those that are not in the trace have none
-void Trace::write_order(std::ostream& out, const TracedTask& task,
+void Trace::write_order(std::ostream& out, const TraceLane::Span& span,
                         const std::unordered_map<std::uint64_t, std::size_t>& places) const {
+  const TracedTask& task = span.of;
   out << ",\"args\":{\"task\":" << places.at(task.number);
+  if (span.away.count() > 0) out << ",\"away\":" << microseconds(span.away);
   if (task.launch >= 0) out << ",\"graph\":" << (task.number >> bits) << ",\"launch\":" << task.launch;
   out << ",\"waits\":" << waits_before(task) << ",\"after\":[";
   const char* separator = "";
@@ -162,6 +170,18 @@ void Trace::write_order(std::ostream& out, const TracedTask& task,
   out << "]}";
 }
 
+Trace::~Trace() {
+  if (kept_ >= 0) ::close(kept_);
+}
+
+void Trace::keep(const std::string& file) {
+  if (const auto is = std::filesystem::status(file); is_regular_file(is) || !exists(is))
+    kept_ = ::open(file.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+  if (kept_ >= 0 && ::flock(kept_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+    throw UsageError("the trace " + file + " is that of another runtime, which has not ended; name another file");
+  write(file);
+}
+
 void Trace::write(const std::string& file) const {
   std::ofstream out(file);
   out.imbue(std::locale::classic());  // a point in numbers, whatever the locale of the program
@@ -180,7 +200,7 @@ void Trace::write(const std::string& file) const {
     for (const auto& span : lanes_[worker].spans_) {
       out << separator << R"({"ph":"X","pid":0,"tid":)" << worker << ",\"name\":" << json_text(span.task)
           << ",\"ts\":" << microseconds(span.begin - begin_) << ",\"dur\":" << microseconds(span.end - span.begin);
-      if (span.of.number != 0) write_order(out, span.of, places);
+      if (span.of.number != 0) write_order(out, span, places);
       out << '}';
     }
   }

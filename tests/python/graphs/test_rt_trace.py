@@ -56,6 +56,11 @@ def test_a_task_that_ran_in_parts_takes_as_long_as_these(tmp_path: Path) -> None
     assert found.durations == [5e-6] and found.bound().critical_path == 5e-6
 
 
+def test_what_a_worker_does_for_others_in_a_task_is_not_its_time(tmp_path: Path) -> None:
+    away = span(0, 1, 9) | {"args": {"task": 0, "waits": 0, "after": [], "away": 7.5}}
+    assert graph(tmp_path, away, span(0, 20, 2)).durations == [3.5e-6]
+
+
 def test_what_is_given_after_a_wait_comes_after_what_has_ended_before(tmp_path: Path) -> None:
     tasks = [
         span(0, 0, 2),

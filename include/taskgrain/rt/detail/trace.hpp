@@ -23,23 +23,60 @@ class TraceLane {
  public:
   using Clock = std::chrono::steady_clock;
 
-  void record(std::string task, Clock::time_point begin, Clock::time_point end, TracedTask of = {}) {
-    spans_.push_back({std::move(task), begin, end, of});
+  void record(std::string task, Clock::time_point begin, Clock::time_point end, TracedTask of = {},
+              Clock::duration away = {}) {
+    spans_.push_back({std::move(task), begin, end, of, away});
   }
   /// Runs a task, and records it unless it throws.
   template <typename Call>
   void run(std::string task, const TracedTask& of, const Call& call) {
     const struct Inside {
-      ~Inside() { lane.running_ = outer; }
+      ~Inside() {
+        lane.running_ = outer;
+        lane.away_ = outer_away;
+      }
       TraceLane& lane;
       TracedTask outer;
-    } inside{*this, std::exchange(running_, of)};
+      Clock::duration outer_away;
+    } inside{*this, std::exchange(running_, of), std::exchange(away_, {})};
     const auto begin = Clock::now();
     call();
-    record(std::move(task), begin, Clock::now(), of);
+    record(std::move(task), begin, Clock::now(), of, away_);
+  }
+  /// Runs a part of the task that runs, which has a name of its own.
+  template <typename Call>
+  auto run_inside(std::string part, const Call& call) {
+    const auto begin = Clock::now();
+    const auto result = call();
+    record(std::move(part), begin, Clock::now());
+    return result;
   }
   /// The task that runs.
   const TracedTask& running() const noexcept { return running_; }
+
+  /// While it lives, the worker waits in the middle of its task, or does what other ranks ask for: the time is not that
+  /// task's, and what is fulfilled does not come after it.
+  class Away {
+   public:
+    /// \param lane  null: there is no trace
+    explicit Away(TraceLane* lane) : lane_(lane), task_(lane == nullptr ? TracedTask() : lane->running_) {
+      if (task_.number == 0) return;  // nor is it, within another
+      lane_->running_ = {};
+      begin_ = Clock::now();
+    }
+    ~Away() {
+      if (task_.number == 0) return;
+      lane_->away_ += Clock::now() - begin_;
+      lane_->running_ = task_;
+    }
+    Away(const Away&) = delete;
+    Away& operator=(const Away&) = delete;
+
+   private:
+    TraceLane* lane_;
+    TracedTask task_;
+    Clock::time_point begin_;
+  };
 
  private:
   friend class Trace;
@@ -47,14 +84,19 @@ class TraceLane {
     std::string task;
     Clock::time_point begin, end;
     TracedTask of;
+    Clock::duration away;
   };
   std::vector<Span> spans_;
   TracedTask running_;
+  Clock::duration away_{};  // of the task that runs
 };
 
 class Trace {
  public:
   explicit Trace(std::size_t workers) : lanes_(workers) {}
+  ~Trace();
+  Trace(const Trace&) = delete;
+  Trace& operator=(const Trace&) = delete;
 
   TraceLane& lane(std::size_t worker) noexcept { return lanes_[worker]; }
 
@@ -83,6 +125,10 @@ class Trace {
   /// A thread has waited: what is given from now on comes after what has ended.
   void waited();
 
+  /// Begins the file, and keeps other runtimes, also of other processes, from writing it meanwhile.
+  /// \throws UsageError  if another one writes it
+  /// \throws std::system_error  if it cannot be written
+  void keep(const std::string& file);
   /// \throws std::system_error  if the file cannot be written
   void write(const std::string& file) const;
 
@@ -108,11 +154,12 @@ class Trace {
 
   std::vector<TracedTask> before(const TracedTask& task) const;
   std::size_t waits_before(const TracedTask& task) const;
-  void write_order(std::ostream& out, const TracedTask& task,
+  void write_order(std::ostream& out, const TraceLane::Span& span,
                    const std::unordered_map<std::uint64_t, std::size_t>& places) const;
 
   TraceLane::Clock::time_point begin_ = TraceLane::Clock::now();
   std::vector<TraceLane> lanes_;
+  int kept_ = -1;  // the file, if it is kept from others
 
   mutable std::mutex mutex_;  // protects the members below
   std::uint64_t last_ = 0;

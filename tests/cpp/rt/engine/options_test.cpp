@@ -15,14 +15,13 @@
 namespace taskgrain::rt {
 namespace {
 
-using testing::AllOf;
 using testing::HasSubstr;
 using testing::ThrowsMessage;
 using namespace std::chrono_literals;
 
 template <typename... Words>
 void expect_refused(const RuntimeOptions& options, const Words&... words) {
-  EXPECT_THAT([&] { Runtime runtime(options); }, ThrowsMessage<UsageError>(AllOf(HasSubstr(words)...)));
+  EXPECT_THAT([&] { Runtime runtime(options); }, ThrowsMessage<UsageError>(testing::AllOf(HasSubstr(words)...)));
 }
 
 int first_processor() { return usable_cores().front().front(); }

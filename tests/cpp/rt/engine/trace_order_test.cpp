@@ -19,6 +19,7 @@
 #include <thread>
 #include <vector>
 
+#include "rt/comm/ranks.hpp"
 #include "taskgrain/rt.hpp"
 
 namespace taskgrain::rt {
@@ -383,6 +384,59 @@ TEST(TraceOrder, CountsTheWaitsBeforeATaskWasGiven) {
   EXPECT_EQ(waits["sequence 2"], std::vector{2});
   EXPECT_EQ(waits["graph node"], (std::vector{0, 1, 2}));
   EXPECT_GE(all, 3);
+}
+
+TEST(TraceOrder, HasWhatAFutureFulfillsAfterTheTaskThatRunsIt) {
+  Traced trace;
+  {
+    Runtime runtime({.workers = 1, .trace = trace.path()});
+    Taskflow<int> flow(runtime, "flow");
+    flow.indegree([](int) { return 1; }).run([&](int key) {
+      if (key == 0) async(runtime, [&] { flow.fulfill(1); }).get();
+    });
+    flow.fulfill(0);
+    runtime.wait();
+  }
+  const auto tasks = trace.read();
+  ASSERT_EQ(tasks.size(), 2U);
+  for (const auto& [number, task] : tasks) EXPECT_EQ(task.after.size(), task.name == "flow 1" ? 1U : 0U) << task.name;
+}
+
+TEST(TraceOrder, OfRanksIsInAFileOfEachWithoutWhatOthersAskForInATask) {
+  on_ranks(2, [](int rank) {
+    const std::string begin = testing::TempDir() + "taskgrain-ranks-" + std::to_string(getppid());
+    const std::filesystem::path file = begin + "-" + std::to_string(rank) + ".json";
+    {
+      Communicator comm;
+      RuntimeOptions options = with(comm);
+      options.trace = begin + ".json";
+      Runtime runtime(options);
+      Taskflow<int> flow(runtime, "flow");
+      bool came = false;
+      const auto answer = comm.active_message([&] {
+        flow.fulfill(1);
+        came = true;
+      });
+      const auto ask = comm.active_message([&] { answer.send(0); });
+      flow.indegree([](int) { return 1; }).run([&](int key) {
+        if (key == 0) ask.send(1);
+        while (!came) comm.progress();
+      });
+      if (rank == 0) flow.fulfill(0);
+      runtime.wait();
+    }
+    std::ifstream in(file);
+    int tasks = 0;
+    const json events = json::parse(in)["traceEvents"];
+    for (const json& event : events) {
+      if (event["ph"] != "X" || !event.contains("args")) continue;
+      ++tasks;
+      EXPECT_EQ(event["args"]["after"].size(), 0U) << event;
+      EXPECT_EQ(event["args"].contains("away"), event["name"] == "flow 0") << event;
+    }
+    EXPECT_EQ(tasks, rank == 0 ? 2 : 0);
+    std::filesystem::remove(file);
+  });
 }
 
 }  // namespace

@@ -147,6 +147,40 @@ TEST(Trace, ThatCannotBeWrittenIsAnErrorBeforeAnythingRuns) {
               testing::ThrowsMessage<std::system_error>(testing::HasSubstr("/no/such/folder/trace.json")));
 }
 
+TEST(Trace, OfARuntimeIsNotWrittenByAnother) {
+  const TraceFile file;
+  const auto another = [&] { const Runtime runtime({.workers = 1, .trace = file.path()}); };
+  {
+    const Runtime runtime({.workers = 1, .trace = file.path()});
+    EXPECT_THAT(another, testing::ThrowsMessage<UsageError>(testing::HasSubstr(file.path())));
+  }
+  EXPECT_NO_THROW(another()) << "it has ended";
+}
+
+TEST(Trace, HasTheTimeThatATaskDoesNotCount) {
+  const TraceFile file;
+  Trace trace(1);
+  TraceLane& lane = trace.lane(0);
+  const TracedTask task{trace.add()};
+  const auto away = [&] {
+    const TraceLane::Away outer(&lane);
+    EXPECT_EQ(lane.running().number, 0U);
+    const TraceLane::Away inner(&lane);
+    for (const auto begin = TraceLane::Clock::now(); TraceLane::Clock::now() < begin + microseconds(2);) {
+    }
+  };
+  lane.run("stays", task, [&] { lane.run("goes", {trace.add()}, away); });
+  lane.run("none", {}, away);
+  trace.write(file.path());
+  std::map<std::string, json> spans;
+  const json events = file.read()["traceEvents"];
+  for (const json& event : events) spans[event["name"]] = event;
+  EXPECT_GE(spans["goes"]["args"]["away"], 2);
+  EXPECT_LE(spans["goes"]["args"]["away"], spans["goes"]["dur"]);
+  EXPECT_FALSE(spans["stays"]["args"].contains("away"));
+  EXPECT_FALSE(spans["none"].contains("args"));
+}
+
 TEST(Trace, ThatCannotBeWrittenInTheEndIsSaid) {
   const auto folder = std::filesystem::path(testing::TempDir()) / ("trace_" + std::to_string(getpid()));
   std::filesystem::create_directory(folder);
