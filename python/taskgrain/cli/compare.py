@@ -28,6 +28,7 @@ from taskgrain.cli.options import (
     graph_options,
     setting,
     split_names,
+    valued,
     verdicts_by,
 )
 from taskgrain.words import numbers, quantity
@@ -56,10 +57,10 @@ def compare(
     ] = None,
     names: Annotated[
         list[str] | None,
-        typer.Option(
+        valued(
             "--system",
-            metavar="NAME",
-            help="Only these systems, with commas; of one folder they are the sides. You can repeat it.",
+            "NAME",
+            "Only these systems, with commas; of one folder they are the sides. You can repeat it.",
         ),
     ] = None,
     by: Annotated[str, verdicts_by("metg, overhead, floor, rate, efficiency")] = "metg",
@@ -85,31 +86,22 @@ def compare(
     as_json: Json = False,
     builds: Annotated[
         tuple[Path, Path] | None,
-        typer.Option(
+        valued(
             "--build",
-            metavar="OLD NEW",
-            help="Measure two builds side by side until it is decided: programs of drivers, or folders of "
+            "OLD NEW",
+            "Measure two builds side by side until it is decided: programs of drivers, or folders of "
             "systems. The options of a graph say on which workload.",
-            rich_help_panel=_PANEL,
-            show_default=False,
+            _PANEL,
         ),
     ] = None,
     budget: Annotated[
         Text,
-        typer.Option(
-            "--budget",
-            metavar="TIME",
-            help="Time for measuring two builds: 90, 10m, 2h (default 2m).",
-            rich_help_panel=_PANEL,
-            show_default=False,
-        ),
+        valued("--budget", "TIME", "Time for measuring two builds: 90, 10m, 2h (default 2m).", _PANEL),
     ] = None,
     threshold: Annotated[Text, setting("threshold")] = None,
     output: Annotated[
         Path | None,
-        typer.Option(
-            "--output", "-o", metavar="DIR", help="Keep what was measured here.", rich_help_panel=_PANEL
-        ),
+        valued("--output -o", "DIR", "Keep what was measured here.", _PANEL),
     ] = None,
     folders: Systems = None,
     env: Env = None,

@@ -8,32 +8,25 @@ from typing import Annotated
 import typer
 
 from taskgrain.cli.notes import note
-from taskgrain.cli.options import Text
+from taskgrain.cli.options import Text, valued
 
 
 def export(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="A results folder.")],
     table: Annotated[
         str,
-        typer.Option(
-            "--table",
-            metavar="NAME",
-            help="runs, cells, curve, reference, sessions (default cells).",
-            show_default=False,
-        ),
+        valued("--table", "NAME", "runs, cells, curve, reference, sessions (default cells)."),
     ] = "cells",
     kind: Annotated[
         Text,
-        typer.Option(
+        valued(
             "--format",
-            metavar="NAME",
-            help="csv, json, parquet, markdown (default: by FILE's name, or csv); for CI: "
+            "NAME",
+            "csv, json, parquet, markdown (default: by FILE's name, or csv); for CI: "
             "github-action-benchmark, bencher, google-benchmark.",
         ),
     ] = None,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Default: standard output.")
-    ] = None,
+    output: Annotated[Path | None, valued("--output -o", "FILE", "Default: standard output.")] = None,
 ) -> None:
     """Writes a table of a results folder for other programs (docs/reference/export.md)."""
     from taskgrain.results.export import write

@@ -23,6 +23,7 @@ from taskgrain.cli.options import (
     found_systems,
     graph_options,
     split_names,
+    valued,
 )
 from taskgrain.words import numbers, quantity
 from taskgrain.words.errors import EXIT_FAILED, InputError, Interrupted, UsageError
@@ -38,7 +39,7 @@ _REPEATS = 3
 
 
 def _option(name: str, metavar: str, text: str) -> Any:
-    return typer.Option(name, metavar=metavar, help=text, rich_help_panel="Fault", show_default=False)
+    return valued(name, metavar, text, "Fault")
 
 
 @graph_options(without=["validate", "nodes"], steps=_STEPS, iterations=_ITERATIONS)

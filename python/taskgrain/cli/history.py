@@ -18,6 +18,7 @@ from taskgrain.cli.options import (
     Margin,
     Text,
     split_names,
+    valued,
     verdicts_by,
 )
 from taskgrain.machine.commit import commit
@@ -39,59 +40,41 @@ def history(
     ],
     add: Annotated[
         list[Path] | None,
-        typer.Option(
-            "--add",
-            metavar="DIR",
-            help="Add what a results folder holds, as one session. You can repeat it.",
-            rich_help_panel=_ADD,
-        ),
+        valued("--add", "DIR", "Add what a results folder holds, as one session. You can repeat it.", _ADD),
     ] = None,
     label: Annotated[
         Text,
-        typer.Option(
+        valued(
             "--label",
-            metavar="COMMIT",
-            help="What the session is called (default: the git commit of the current folder).",
-            rich_help_panel=_ADD,
-            show_default=False,
+            "COMMIT",
+            "What the session is called (default: the git commit of the current folder).",
+            _ADD,
         ),
     ] = None,
     time: Annotated[
         Text,
-        typer.Option(
+        valued(
             "--time",
-            metavar="TIME",
-            help="Where it stands in the history: 2026-11-24, 2026-11-24T14:40Z (default: when it was "
-            "measured).",
-            rich_help_panel=_ADD,
-            show_default=False,
+            "TIME",
+            "Where it stands in the history: 2026-11-24, 2026-11-24T14:40Z (default: when it was measured).",
+            _ADD,
         ),
     ] = None,
     names: Annotated[
         list[str] | None,
-        typer.Option("--system", metavar="NAME", help="Only these systems, with commas. You can repeat it."),
+        valued("--system", "NAME", "Only these systems, with commas. You can repeat it."),
     ] = None,
     workloads: Annotated[
         list[str] | None,
-        typer.Option("--workload", metavar="NAME", help="Only this workload. You can repeat it."),
+        valued("--workload", "NAME", "Only this workload. You can repeat it."),
     ] = None,
     since: Annotated[
         Text,
-        typer.Option(
-            "--since",
-            metavar="WHEN",
-            help="Only sessions from this label, or this time, on.",
-            show_default=False,
-        ),
+        valued("--since", "WHEN", "Only sessions from this label, or this time, on."),
     ] = None,
     known: Annotated[
         Text,
-        typer.Option(
-            "--known",
-            metavar="WHEN",
-            help="Changes up to this label, or this time, are known and no regressions.",
-            show_default=False,
-        ),
+        valued("--known", "WHEN", "Changes up to this label, or this time, are known and no regressions."),
     ] = None,
     by: Annotated[str, verdicts_by("metg, overhead, floor, rate")] = "metg",
     margin: Margin = None,
@@ -107,11 +90,11 @@ def history(
     undecided: FailOnUndecided = False,
     missing: FailOnMissing = False,
     junit: Annotated[
-        Path | None, typer.Option("--junit", metavar="FILE", help="Also write JUnit's XML for a CI server.")
+        Path | None, valued("--junit", "FILE", "Also write JUnit's XML for a CI server.")
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Also write the charts as one HTML file."),
+        valued("--output -o", "FILE", "Also write the charts as one HTML file."),
     ] = None,
     as_json: Json = False,
 ) -> None:

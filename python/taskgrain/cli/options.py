@@ -144,10 +144,28 @@ def _warn(ignored: Sequence[str], what: str) -> None:
         note(f"warning: {options}: {what} does not use {them}")
 
 
+def valued(
+    flags: str,
+    metavar: str | None,
+    text: str,
+    panel: str | None = None,
+    completion: Callable[[str], list[str]] | None = None,
+) -> Any:
+    """An option with a value, whose `text` says what it is by default. `flags` are its names."""
+    return typer.Option(
+        *flags.split(),
+        metavar=metavar,
+        help=text,
+        rich_help_panel=panel,
+        show_default=False,
+        autocompletion=completion,
+    )
+
+
 def verdicts_by(names: str) -> Any:
     """The option `--by`, which chooses one of these quantities."""
     given = f"Quantity that decides the verdict: {names} (default metg)."
-    return typer.Option("--by", metavar="NAME", help=given, show_default=False)
+    return valued("--by", "NAME", given)
 
 
 def graph_options(
@@ -166,16 +184,10 @@ def graph_options(
 
 def _option(field: Field, defaults: Mapping[str, Any]) -> inspect.Parameter:
     """The option of a field; its text is checked where it is used."""
-    option = typer.Option(
-        field.flag,
-        metavar=field.metavar,
-        help=help_of(field, defaults),
-        rich_help_panel=_PANEL,
-        show_default=False,
-        autocompletion=complete.one_of(field.choices) if field.choices else None,
-    )
+    completion = complete.one_of(field.choices) if field.choices else None
+    of_field = valued(field.flag, field.metavar, help_of(field, defaults), _PANEL, completion)
     kind, default = (bool, False) if field.type == "flag" else (str | None, None)
-    annotation = Annotated[kind, option]  # type: ignore[valid-type]
+    annotation = Annotated[kind, of_field]  # type: ignore[valid-type]
     return inspect.Parameter(
         field.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation
     )
@@ -204,49 +216,36 @@ def _with_options(
 def setting(name: str) -> Any:
     """The option of one of a study's settings, which is checked where these are."""
     field = SETTINGS[name]
-    return typer.Option(
-        field.flag,
-        metavar=field.metavar,
-        help=help_of(field),
-        rich_help_panel="Measuring",
-        show_default=False,
-    )
+    return valued(field.flag, field.metavar, help_of(field), "Measuring")
 
 
 Text = str | None
 Systems = Annotated[
     list[Path] | None,
-    typer.Option(
-        "--systems", metavar="DIR", help="A system's folder, or a folder of several. You can repeat it."
-    ),
+    valued("--systems", "DIR", "A system's folder, or a folder of several. You can repeat it."),
 ]
 Names = Annotated[
     list[str] | None,
-    typer.Option(
+    valued(
         "--system",
-        metavar="NAME",
-        help="A system, or several with commas; all, or default. You can repeat it.",
-        autocompletion=complete.systems,
+        "NAME",
+        "A system, or several with commas; all, or default. You can repeat it.",
+        completion=complete.systems,
     ),
 ]
 Env = Annotated[
     list[str] | None,
-    typer.Option(
+    valued(
         "--env",
-        metavar="NAME=VALUE",
-        help="An environment variable for the drivers, which get nothing of your shell that runtimes read. "
+        "NAME=VALUE",
+        "An environment variable for the drivers, which get nothing of your shell that runtimes read. "
         "You can repeat it.",
     ),
 ]
 Launcher = Annotated[Text, setting("launcher")]
 Margin = Annotated[
     Text,
-    typer.Option(
-        "--margin",
-        metavar="SHARE",
-        help="What differs by less is the same: 0.05, 5% (default 5%).",
-        show_default=False,
-    ),
+    valued("--margin", "SHARE", "What differs by less is the same: 0.05, 5% (default 5%)."),
 ]
 FailOnUndecided = Annotated[
     bool,
@@ -265,11 +264,7 @@ AcrossHosts = Annotated[
 ]
 Formats = Annotated[
     list[str] | None,
-    typer.Option(
-        "--format",
-        metavar="NAME",
-        help="Format of the figures: svg, png, pdf; several with commas (default: all).",
-    ),
+    valued("--format", "NAME", "Format of the figures: svg, png, pdf; several with commas (default: all)."),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress on standard error.")]
@@ -284,9 +279,7 @@ class Measuring:
 
     output: Annotated[
         Path | None,
-        typer.Option(
-            "--output", "-o", metavar="DIR", help="Folder for the results (a study's default: results/NAME)."
-        ),
+        valued("--output -o", "DIR", "Folder for the results (a study's default: results/NAME)."),
     ] = None
     budget: Annotated[Text, setting("budget")] = None
     folders: Systems = None

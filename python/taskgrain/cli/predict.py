@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from taskgrain.cli.notes import note
-from taskgrain.cli.options import Json, Text, split_names
+from taskgrain.cli.options import Json, Text, split_names, valued
 from taskgrain.words import numbers, quantity
 from taskgrain.words.errors import InputError
 from taskgrain.words.interval import Interval
@@ -30,31 +30,27 @@ def predict(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="A results folder.")],
     work: Annotated[
         str,
-        typer.Option("--work", metavar="TIME", help="All the work of the program, on one core: 90, 10m, 2h."),
+        valued("--work", "TIME", "All the work of the program, on one core: 90, 10m, 2h."),
     ],
-    steps: Annotated[
-        str, typer.Option("--steps", metavar="N", help="Time steps that it does the work in.")
-    ] = "1000",
+    steps: Annotated[str, valued("--steps", "N", "Time steps that it does the work in.")] = "1000",
     cores: Annotated[
         Text,
-        typer.Option(
-            "--cores", metavar="LIST", help="Numbers of cores (default: doubled until more do not help)."
-        ),
+        valued("--cores", "LIST", "Numbers of cores (default: doubled until more do not help)."),
     ] = None,
     names: Annotated[
         list[str] | None,
-        typer.Option("--system", metavar="NAMES", help="Systems of DIR (default: all that have a METG)."),
+        valued("--system", "NAMES", "Systems of DIR (default: all that have a METG)."),
     ] = None,
     workload: Annotated[
         Text,
-        typer.Option("--workload", metavar="NAME", help="Of DIR, if that has several: stencil_1d/width=16."),
+        valued("--workload", "NAME", "Of DIR, if that has several: stencil_1d/width=16."),
     ] = None,
     simulate: Annotated[
         Path | None,
-        typer.Option(
+        valued(
             "--simulate",
-            metavar="DIR",
-            help="Results of the same drivers on simulated nodes: for more than were measured.",
+            "DIR",
+            "Results of the same drivers on simulated nodes: for more than were measured.",
         ),
     ] = None,
     as_json: Json = False,

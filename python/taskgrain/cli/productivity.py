@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from taskgrain.cli.notes import note
-from taskgrain.cli.options import Formats, Json, Names, Systems, Text, figure_formats, split_names
+from taskgrain.cli.options import Formats, Json, Names, Systems, Text, figure_formats, split_names, valued
 from taskgrain.words.errors import InputError, UsageError
 
 if TYPE_CHECKING:
@@ -28,16 +28,14 @@ def productivity(
     folders: Systems = None,
     workload: Annotated[
         Text,
-        typer.Option("--workload", metavar="NAME", help="Only this one of RESULTS: stencil_1d/width=16."),
+        valued("--workload", "NAME", "Only this one of RESULTS: stencil_1d/width=16."),
     ] = None,
     constructs: Annotated[
         bool, typer.Option("--constructs", help="Also list the constructs of each system.")
     ] = False,
     figures: Annotated[
         Path | None,
-        typer.Option(
-            "--figures", metavar="DIR", help="Also write METG against lines and constructs as plots into DIR."
-        ),
+        valued("--figures", "DIR", "Also write METG against lines and constructs as plots into DIR."),
     ] = None,
     formats: Formats = None,
     markdown: Annotated[

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from taskgrain.cli.notes import note
-from taskgrain.cli.options import Formats, Json, Text, figure_formats
+from taskgrain.cli.options import Formats, Json, Text, figure_formats, valued
 from taskgrain.words import numbers, quantity
 from taskgrain.words.errors import InputError
 
@@ -27,24 +27,21 @@ def report(
     ],
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Default: report.html in the last DIR."),
+        valued("--output -o", "FILE", "Default: report.html in the last DIR."),
     ] = None,
     at: Annotated[
         Text,
-        typer.Option(
+        valued(
             "--at",
-            metavar="TIME",
-            help="How long the work of your tasks takes, such as 20us: the report opens with whether that is "
+            "TIME",
+            "How long the work of your tasks takes, such as 20us: the report opens with whether that is "
             "long enough.",
-            show_default=False,
         ),
     ] = None,
     show: Annotated[bool, typer.Option("--show", help="Also print what the report says.")] = False,
     figures: Annotated[
         Path | None,
-        typer.Option(
-            "--figures", metavar="DIR", help="Also write each plot into DIR, sized for two-column papers."
-        ),
+        valued("--figures", "DIR", "Also write each plot into DIR, sized for two-column papers."),
     ] = None,
     formats: Formats = None,
     as_json: Json = False,

@@ -26,6 +26,7 @@ from taskgrain.cli.options import (
     graph_options,
     setting,
     split_names,
+    valued,
 )
 from taskgrain.words import numbers, quantity
 from taskgrain.words.errors import EXIT_FAILED, UsageError
@@ -40,16 +41,14 @@ if TYPE_CHECKING:
 _STEPS = 1000
 
 
-def _run_option(name: str, text: str) -> Any:
-    return typer.Option(name, metavar="N", help=text, rich_help_panel="Measuring", show_default=False)
-
-
 @graph_options(steps=_STEPS)
 def run(
     graph: GraphOptions,
     names: Names = None,
-    repeats: Annotated[Text, _run_option("--repeats", "Timed repeats (default 5).")] = None,
-    warmup: Annotated[Text, _run_option("--warmup", "Repeats before the timed ones (default 1).")] = None,
+    repeats: Annotated[Text, valued("--repeats", "N", "Timed repeats (default 5).", "Measuring")] = None,
+    warmup: Annotated[
+        Text, valued("--warmup", "N", "Repeats before the timed ones (default 1).", "Measuring")
+    ] = None,
     counters: Annotated[
         bool,
         typer.Option(

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from taskgrain.cli.options import Measuring, Text, equipped, measuring_options
+from taskgrain.cli.options import Measuring, Text, equipped, measuring_options, valued
 from taskgrain.machine.topology import choose_cores
 from taskgrain.study.field import flag
 from taskgrain.study.settings import SETTINGS
@@ -35,11 +35,9 @@ def study(
         typer.Option("--schema", callback=_schema, is_eager=True, help="Print the JSON schema of studies."),
     ] = False,
     cores: Annotated[
-        Text, typer.Option("--cores", metavar="N", help="Cores to use, if the study does not say so itself.")
+        Text, valued("--cores", "N", "Cores to use, if the study does not say so itself.")
     ] = None,
-    nodes: Annotated[
-        Text, typer.Option("--nodes", metavar="N", help="Measure only what is on so many nodes now.")
-    ] = None,
+    nodes: Annotated[Text, valued("--nodes", "N", "Measure only what is on so many nodes now.")] = None,
 ) -> None:
     """Measures a study. If an earlier call was stopped, it continues there."""
     from taskgrain.cli.measuring import measure

@@ -13,7 +13,7 @@ from typing import Annotated
 
 import typer
 
-from taskgrain.cli.options import Systems, Text, split_names
+from taskgrain.cli.options import Systems, Text, split_names, valued
 from taskgrain.machine.topology import choose_cores
 from taskgrain.words import numbers
 from taskgrain.words.errors import InputError, TaskgrainError, UsageError
@@ -48,15 +48,11 @@ wait $run
 
 def submit(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The study, a TOML file.")],
-    time: Annotated[
-        str, typer.Option("--time", metavar="TIME", help="How long a job may take at a time: 2h, 1-00:00:00.")
-    ],
-    nodes: Annotated[
-        Text, typer.Option("--nodes", metavar="LIST", help="Numbers of nodes (default: all of the study).")
-    ] = None,
+    time: Annotated[str, valued("--time", "TIME", "How long a job may take at a time: 2h, 1-00:00:00.")],
+    nodes: Annotated[Text, valued("--nodes", "LIST", "Numbers of nodes (default: all of the study).")] = None,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="DIR", help="Folder for the results (default: results/NAME)."),
+        valued("--output -o", "DIR", "Folder for the results (default: results/NAME)."),
     ] = None,
     folders: Systems = None,
     dry_run: Annotated[
