@@ -78,10 +78,10 @@ class Run:
     def distribute(self) -> None:
         """Says that other processes execute tasks too: a producer that did not run here is no violation."""
 
-    def books(self) -> dict[str, Any]:
-        """What this process executed, to be pickled and given to `add`."""
+    def books(self) -> bytes:
+        """What this process executed, to be given to `add`."""
 
-    def add(self, books: dict[str, Any]) -> None:
+    def add(self, books: bytes) -> None:
         """Adds what another process executed of the same request, until `clear`."""
 
     def clear(self) -> None: ...

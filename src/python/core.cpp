@@ -13,6 +13,7 @@
 #include "../core/byte_count.hpp"
 #include "../core/dag.hpp"
 #include "../core/fault_books.hpp"
+#include "../core/process_books.hpp"
 #include "../core/request.hpp"
 #include "../driver/protocol.hpp"
 #include "../driver/waiting.hpp"
@@ -92,7 +93,7 @@ class Run {
   }
 
   nb::dict accounts() const {
-    const Accounts sum = all_accounts();
+    const Accounts sum = others_ ? all_books().accounts : execution_.accounts();
     nb::dict dict;
     dict["executed"] = sum.executed;
     dict["dependencies"] = sum.dependencies;
@@ -104,59 +105,22 @@ class Run {
   }
 
   nb::object verify() const {
-    if (!others_.failure.empty()) throw std::runtime_error(others_.failure);
     if (auto failure = execution_.failure()) std::rethrow_exception(failure);
-    if (others_.counts.empty()) return as_dict(execution_.verify());
-    const nb::object own = as_dict(execution_.violation());
-    if (const nb::object first = earlier(others_.violation, own); !first.is_none()) return first;
-    if (execution_.validation() != Validation::off) {
-      for (std::size_t g = 0; g < graphs(); ++g) {
-        std::vector<std::uint32_t> counts = execution_.ledger(g).counts();
-        for (std::size_t k = 0; k < counts.size(); ++k) counts[k] += others_.counts[g][k];
-        if (const auto wrong = execution_.ledger(g).compare(graph(g), counts)) return as_dict(wrong);
-      }
-    }
-    return as_dict(execution_.verify_number(all_accounts().executed));
+    return as_dict(others_ ? all_books().verify(execution_) : execution_.verify());
   }
 
   /// What was executed here, for the process that adds up what all did.
-  nb::dict books() const {
-    nb::dict dict;
-    dict["accounts"] = accounts();
-    dict["failure"] = failure();
-    dict["violation"] = as_dict(execution_.violation());
-    nb::list counts;
-    if (execution_.validation() != Validation::off) {
-      for (std::size_t g = 0; g < graphs(); ++g) {
-        const std::vector<std::uint32_t> own = execution_.ledger(g).counts();
-        counts.append(nb::bytes(own.data(), own.size() * sizeof(own[0])));
-      }
-    }
-    dict["counts"] = counts;
-    return dict;
+  nb::bytes books() const {
+    const std::vector<std::uint8_t> bytes = ProcessBooks::of(execution_).bytes();
+    return nb::bytes(bytes.data(), bytes.size());
   }
 
   /// Adds what another process executed of the same request.
-  void add(const nb::dict& books) {
-    const nb::dict accounts = nb::cast<nb::dict>(books["accounts"]);
-    others_.accounts.executed += nb::cast<std::int64_t>(accounts["executed"]);
-    others_.accounts.dependencies += nb::cast<std::int64_t>(accounts["dependencies"]);
-    others_.accounts.flops += nb::cast<double>(accounts["flops"]);
-    others_.accounts.bytes += nb::cast<double>(accounts["bytes"]);
-    others_.accounts.work += nb::cast<double>(accounts["work"]);
-    if (others_.failure.empty()) others_.failure = nb::cast<std::string>(books["failure"]);
-    others_.violation = earlier(others_.violation, nb::borrow(books["violation"]));
-    others_.counts.resize(graphs());
-    std::size_t g = 0;
-    for (const nb::handle one : nb::cast<nb::list>(books["counts"])) {
-      const auto counts = nb::cast<nb::bytes>(one);
-      if (g >= graphs() || counts.size() != execution_.ledger(g).counts().size() * sizeof(std::uint32_t))
-        throw InvalidSpec("books", std::to_string(counts.size()) + " bytes of counts", "the books of the same request");
-      std::vector<std::uint32_t>& sum = others_.counts[g++];
-      sum.resize(counts.size() / sizeof(std::uint32_t));
-      const auto* own = static_cast<const std::uint32_t*>(counts.data());
-      for (std::size_t k = 0; k < sum.size(); ++k) sum[k] += own[k];
-    }
+  void add(const nb::bytes& books) {
+    const ProcessBooks theirs = ProcessBooks::from({static_cast<const std::uint8_t*>(books.data()), books.size()});
+    if (others_) return others_->add(theirs);
+    ProcessBooks::of(execution_).add(theirs);  // which refuses those of another request
+    others_ = theirs;
   }
 
   /// Tasks, dependences, and how many of these stay within a node when the width is cut into `nodes` blocks.
@@ -216,7 +180,7 @@ class Run {
 
   void clear() {
     execution_.clear();
-    others_ = {};
+    others_.reset();
   }
   void distribute() { execution_.distribute(); }
   const std::string& request() const { return text_; }
@@ -246,12 +210,6 @@ class Run {
     return run_request(json);
   }
 
-  static nb::object earlier(const nb::object& first, const nb::object& other) {
-    if (first.is_none() || other.is_none()) return first.is_none() ? other : first;
-    const auto step = [](const nb::object& one) { return nb::cast<std::int64_t>(one["step"]); };
-    return step(other) < step(first) ? other : first;
-  }
-
   static nb::object as_dict(const std::optional<Violation>& violation) {
     if (!violation) return nb::none();
     nb::dict dict;
@@ -266,38 +224,16 @@ class Run {
     return dict;
   }
 
-  /// What a kernel threw; empty if none did.
-  std::string failure() const {
-    try {
-      if (auto failure = execution_.failure()) std::rethrow_exception(failure);
-    } catch (const std::exception& error) {
-      return *error.what() != 0 ? error.what() : "a kernel failed";
-    }
-    return "";
+  ProcessBooks all_books() const {
+    ProcessBooks books = ProcessBooks::of(execution_);
+    books.add(*others_);
+    return books;
   }
-
-  Accounts all_accounts() const {
-    Accounts sum = execution_.accounts();
-    sum.executed += others_.accounts.executed;
-    sum.dependencies += others_.accounts.dependencies;
-    sum.flops += others_.accounts.flops;
-    sum.bytes += others_.accounts.bytes;
-    sum.work += others_.accounts.work;
-    return sum;
-  }
-
-  /// The books of other processes, added up.
-  struct Others {
-    Accounts accounts;
-    std::string failure;
-    nb::object violation = nb::none();
-    std::vector<std::vector<std::uint32_t>> counts;  // by graph; empty if no books were added
-  };
 
   std::string text_;
   RunRequest request_;
   Execution execution_;
-  Others others_;
+  std::optional<ProcessBooks> others_;  ///< what other processes executed
 };
 
 nb::object as_python(const FieldValue& value) {

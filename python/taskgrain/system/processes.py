@@ -94,7 +94,7 @@ class Member:
         self.run = Run(request)
         self.run.distribute()
 
-    def _books(self) -> tuple[dict[str, Any], int]:
+    def _books(self) -> tuple[bytes, int]:
         books = self.run.books()
         self.run.clear()
         return books, _peak_rss_bytes()

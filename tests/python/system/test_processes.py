@@ -235,14 +235,17 @@ def test_books_of_another_request_are_refused() -> None:
         run.add(other.books())
 
 
-def test_books_tell_failures_and_violations() -> None:
+def test_books_tell_failures_and_violations(monkeypatch: pytest.MonkeyPatch) -> None:
     run, sum_ = _core.Run(REQUEST), _core.Run(REQUEST)
     run.execute(0, 0, 0, 0, [b"0" * 16])
     sum_.add(run.books())
     violation = sum_.verify()
     assert violation is not None
     assert violation["kind"] == "surplus_input"
-    sum_.clear()
-    sum_.add(_core.Run(REQUEST).books() | {"failure": "out of luck"})
-    with pytest.raises(RuntimeError, match="out of luck"):
+    monkeypatch.setenv("TMPDIR", "/proc/nowhere")
+    request = REQUEST.replace("}]", ', "kernel": {"name": "io_bound", "iterations": 1}}]')
+    run, sum_ = _core.Run(request), _core.Run(request)
+    run.execute(0, 0, 0, 0, [])
+    sum_.add(run.books())
+    with pytest.raises(RuntimeError, match="/proc/nowhere"):
         sum_.verify()
