@@ -1,14 +1,13 @@
 #include "messenger.hpp"
 
-#include <chrono>
 #include <cstdio>
 #include <exception>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "engine/backoff.hpp"
 #include "taskgrain/rt/detail/engine.hpp"
-#include "taskgrain/rt/detail/pause.hpp"
 #include "taskgrain/rt/detail/trace.hpp"
 #include "taskgrain/rt/detail/worker.hpp"
 #include "taskgrain/rt/error.hpp"
@@ -105,15 +104,9 @@ void Messenger::check_sends(int to, const MessageKind& kind) {
 /// yet, but the task that sends it still runs, so termination is not detected too early.
 void Messenger::wait_for_room(int to) {
   if (!progress_.may_wait_for_room()) return;
-  for (int spins = 0; outbox_.is_full(to) && !waits_.has_departed(to); ++spins) {
+  for (Backoff backoff(64, 4096); outbox_.is_full(to) && !waits_.has_departed(to); backoff.wait()) {
     if (failure_.exists()) failure_.raise();
     if (progress_.may_poll()) poll_in_a_task();
-    if (spins < 64)
-      pause();
-    else if (spins < 4096)
-      std::this_thread::yield();
-    else
-      std::this_thread::sleep_for(std::chrono::microseconds(50));
   }
 }
 

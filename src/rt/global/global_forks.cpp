@@ -2,12 +2,10 @@
 /// asked answers when it forks, joins or looks for work itself, because what it has written must be at home before.
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <deque>
 #include <exception>
 #include <list>
@@ -15,14 +13,14 @@
 #include <mutex>
 #include <optional>
 #include <string>
-#include <thread>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "engine/backoff.hpp"
+#include "global/victims.hpp"
 #include "taskgrain/rt/communicator.hpp"
 #include "taskgrain/rt/detail/global_forks.hpp"
-#include "taskgrain/rt/detail/pause.hpp"
 #include "taskgrain/rt/detail/worker.hpp"
 #include "taskgrain/rt/global_forks.hpp"
 
@@ -30,37 +28,12 @@ namespace taskgrain::rt::detail {
 
 namespace {
 
-/// Between two looks of a thread that waits: spins, then yields, then sleeps.
-class Backoff {
- public:
-  void wait() {
-    if (idle_ < 2000)
-      pause();
-    else if (idle_ < 20'000)
-      std::this_thread::yield();
-    else
-      std::this_thread::sleep_for(std::chrono::microseconds(50));
-    ++idle_;
-  }
-
- private:
-  int idle_ = 0;
-};
-
 class GlobalForksOfRanks final : public GlobalForksCore {
  public:
   using State = GlobalFrame::State;
 
   GlobalForksOfRanks(Communicator* comm, std::shared_ptr<GlobalMemoryCore> memory)
-      : comm_(comm), memory_(std::move(memory)), asked_(static_cast<std::size_t>(ranks())) {
-    if (ranks() == 1) return;
-    const SharedMemory* const shared = comm->messages().shared_memory();
-    for (int k = 1; k < ranks(); ++k) victims_.push_back((rank() + k) % ranks());
-    near_ = static_cast<std::size_t>(
-        std::ranges::stable_partition(victims_, [&](int of) { return shared != nullptr && shared->shared_with(of); })
-            .begin() -
-        victims_.begin());
-  }
+      : comm_(comm), memory_(std::move(memory)), victims_(comm) {}
   void make_messages(const std::shared_ptr<GlobalForksOfRanks>& self);
 
   int rank() const noexcept override { return comm_ == nullptr ? 0 : comm_->rank(); }
@@ -131,28 +104,21 @@ class GlobalForksOfRanks final : public GlobalForksCore {
   void run(const Taken& taken);
   void leave();
 
-  static constexpr std::chrono::microseconds shortest_patience{1}, longest_patience{200};
-
   Communicator* const comm_;
   const std::shared_ptr<GlobalMemoryCore> memory_;
   std::vector<GlobalCall*> calls_;
-  std::vector<int> victims_;  // the other ranks, those of this host first
-  std::size_t near_ = 0;      // how many of this host
   std::atomic<bool> runs_{false}, over_{false};
   std::atomic<int> questions_{0};  // questions_of_.size()
   std::mutex mutex_;               // protects the members below
   GlobalFrame *oldest_ = nullptr, *newest_ = nullptr;
   std::uint64_t frames_ = 0;
   std::unordered_map<std::uint64_t, GlobalFrame*> away_;
-  int giving_ = 0;                  // threads that send one of these
-  std::deque<int> questions_of_;    // ranks that wait for an answer
-  std::vector<bool> asked_;         // ranks that have not answered this one
-  std::list<Taken> taken_;          // answers that have not begun
-  int waiting_ = 0;                 // threads that take calls of others
-  std::size_t next_ = 0, far_ = 0;  // whom it asks next
-  std::chrono::microseconds patience_ = shortest_patience;
-  std::chrono::steady_clock::time_point ask_at_{};  // not before
-  std::vector<std::byte> result_;                   // of the run, or the message of what it threw
+  int giving_ = 0;                // threads that send one of these
+  std::deque<int> questions_of_;  // ranks that wait for an answer
+  Victims victims_;
+  std::list<Taken> taken_;         // answers that have not begun
+  int waiting_ = 0;                // threads that take calls of others
+  std::vector<std::byte> result_;  // of the run, or the message of what it threw
   bool threw_ = false;
 
   std::optional<ActiveMessage<int>> ask_;
@@ -175,13 +141,13 @@ void GlobalForksOfRanks::make_messages(const std::shared_ptr<GlobalForksOfRanks>
   nothing_ = comm_->active_message(
       [self](int from) {
         const std::lock_guard lock(self->mutex_);
-        self->asked_[static_cast<std::size_t>(from)] = false;
+        self->victims_.answered(from);
       },
       "no fork");
   give_ = comm_->active_message(
       [self](int home, std::uint64_t frame, std::uint32_t call, view<std::byte> arguments) {
         const std::lock_guard lock(self->mutex_);
-        self->asked_[static_cast<std::size_t>(home)] = false;
+        self->victims_.answered(home);
         if (self->waiting_ == 0) return self->tell(self->return_, home, frame);
         self->taken_.push_back({home, frame, call, {arguments.begin(), arguments.end()}});
       },
@@ -343,7 +309,7 @@ void GlobalForksOfRanks::work_until(const Done& done) {
   const Waiting waiting(*this, works ? 1 : 0);
   for (Backoff backoff; !done(); backoff.wait()) {
     take_messages();
-    if (works && work()) backoff = {};
+    if (works && work()) backoff.reset();
   }
 }
 
@@ -370,26 +336,16 @@ bool GlobalForksOfRanks::work() {
   return true;
 }
 
-/// Asks a rank that has answered its last question, now and then: those of this host in turn, and one of another host
-/// after that.
+/// Asks a rank, if it is time.
 void GlobalForksOfRanks::ask() {
   if (ranks() == 1) return;
   const auto now = std::chrono::steady_clock::now();
-  int to = 0;
+  std::optional<int> to;
   {
     const std::lock_guard lock(mutex_);
-    if (over_.load() || now < ask_at_) return;
-    patience_ = std::min(2 * patience_, longest_patience);
-    ask_at_ = now + patience_;
-    const std::size_t far = victims_.size() - near_;
-    std::size_t victim = next_;
-    next_ = (next_ + 1) % (near_ + (far > 0 ? 1 : 0));
-    if (victim == near_) victim += far_++ % far;
-    to = victims_[victim];
-    if (asked_[static_cast<std::size_t>(to)]) return;
-    asked_[static_cast<std::size_t>(to)] = true;
+    if (!over_.load()) to = victims_.next(now);
   }
-  tell(ask_, to, rank());
+  if (to) tell(ask_, *to, rank());
 }
 
 void GlobalForksOfRanks::run(GlobalFrame& frame) {
@@ -424,7 +380,7 @@ void GlobalForksOfRanks::run(const Taken& taken) {
   answer_->send(taken.home, taken.frame, threw,
                 threw ? view(const_cast<std::byte*>(text), error.size()) : view(result.data(), result.size()));
   const std::lock_guard lock(mutex_);
-  patience_ = shortest_patience;
+  victims_.found();
 }
 
 // -- runs
@@ -444,8 +400,7 @@ void GlobalForksOfRanks::begin(const GlobalCall& called) {
                          " but all make the same functions in the same order");
   memory_->look_for_races(false);
   const std::lock_guard lock(mutex_);
-  patience_ = shortest_patience;
-  ask_at_ = {};
+  victims_.begin();
   runs_.store(true);
 }
 
@@ -472,7 +427,7 @@ void GlobalForksOfRanks::end(const std::byte* result, std::size_t bytes, const s
 void GlobalForksOfRanks::leave() {
   const auto asks = [&] {
     const std::lock_guard lock(mutex_);
-    return std::ranges::any_of(asked_, [](bool asked) { return asked; });
+    return victims_.any_asked();
   };
   for (Backoff backoff; asks(); backoff.wait()) take_messages();
   {
