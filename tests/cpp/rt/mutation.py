@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -41,3 +43,25 @@ def read(file: Path) -> list[Mutation]:
         texts = ["\n".join(line[1:] for line in part) for _, part in groupby(lines, lambda line: line[0])]
         found.append(Mutation(name, changed, what, tuple(zip(texts[::2], texts[1::2], strict=True)), *test))
     return found
+
+
+def main(
+    about: str | None,
+    mutations: Sequence[Mutation],
+    found: Callable[[Mutation, int], Sequence[int | str | None]],
+) -> None:
+    """Tries those that are asked for, and prints the schedules or the test that `found` each, from so many
+    first seeds. None is an error: nothing has found it."""
+    parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", choices=[[], *(one.name for one in mutations)])
+    parser.add_argument("--starts", type=int, default=3)
+    options = parser.parse_args()
+    missed = False
+    for mutation in mutations:
+        if options.names and mutation.name not in options.names:
+            continue
+        by = found(mutation, options.starts)
+        missed |= None in by
+        text = ", ".join("not found" if one is None else str(one) for one in by)
+        print(f"{mutation.name:<30} {text:<24} {mutation.what}", flush=True)
+    sys.exit("a mutation was not found" if missed else 0)
