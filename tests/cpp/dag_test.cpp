@@ -222,12 +222,9 @@ TEST(Dag, OnlyARegularFileIsOpened) {
 }
 
 TEST(Dag, AFileThatIsNotThereIsNamed) {
-  try {
-    const Graph graph({.pattern = "dag", .dag = "/nowhere/graph.json"});
-    FAIL();
-  } catch (const InvalidSpec& error) {
-    EXPECT_THAT(error.what(), AllOf(HasSubstr("dag: '/nowhere/graph.json'"), HasSubstr("a readable file")));
-  }
+  EXPECT_THAT([&] { const Graph graph({.pattern = "dag", .dag = "/nowhere/graph.json"}); },
+              testing::ThrowsMessage<InvalidSpec>(
+                  AllOf(HasSubstr("dag: '/nowhere/graph.json'"), HasSubstr("a readable file"))));
 }
 
 }  // namespace

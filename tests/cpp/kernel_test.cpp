@@ -271,12 +271,8 @@ TEST(Isas, OneThatIsNotThereIsUnsupportedByName) {
 #else
   const Isa missing = Isa::neon;
 #endif
-  try {
-    const Kernel kernel({.name = "compute_bound"}, missing);
-    FAIL() << "not refused";
-  } catch (const Unsupported& error) {
-    EXPECT_THAT(error.what(), HasSubstr(std::string(name(missing))));
-  }
+  EXPECT_THAT([&] { const Kernel kernel({.name = "compute_bound"}, missing); },
+              testing::ThrowsMessage<Unsupported>(HasSubstr(std::string(name(missing)))));
 }
 
 TEST(Isas, HaveTheirNamesBack) {
@@ -378,12 +374,9 @@ TEST(IoBound, SaysWhereItCannotWrite) {
   const TemporaryFolder folder("/proc/nowhere");
   const Kernel kernel({.name = "io_bound", .iterations = 1}, Isa::portable);
   Scratch scratch;
-  try {
-    kernel({0, 0, 0}, scratch);
-    FAIL() << "no error";
-  } catch (const std::system_error& error) {
-    EXPECT_THAT(error.what(), AllOf(HasSubstr("io_bound"), HasSubstr("/proc/nowhere"), HasSubstr("No such file")));
-  }
+  EXPECT_THAT([&] { kernel({0, 0, 0}, scratch); },
+              testing::ThrowsMessage<std::system_error>(
+                  AllOf(HasSubstr("io_bound"), HasSubstr("/proc/nowhere"), HasSubstr("No such file"))));
 }
 
 TEST(IoBound, LeavesTheContentsAsTheyAre) {
@@ -409,12 +402,9 @@ void PrintTo(const InvalidKernel& invalid, std::ostream* out) { *out << invalid.
 class InvalidKernels : public testing::TestWithParam<InvalidKernel> {};
 
 TEST_P(InvalidKernels, AreRefusedNamingFieldAndValue) {
-  try {
-    const Kernel kernel(GetParam().spec, Isa::portable);
-    FAIL() << "not refused";
-  } catch (const InvalidSpec& error) {
-    EXPECT_THAT(error.what(), testing::StartsWith(std::string(GetParam().field) + ": '" + GetParam().value));
-  }
+  EXPECT_THAT([&] { const Kernel kernel(GetParam().spec, Isa::portable); },
+              testing::ThrowsMessage<InvalidSpec>(
+                  testing::StartsWith(std::string(GetParam().field) + ": '" + GetParam().value)));
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -451,12 +441,8 @@ TEST(Simulated, KernelsTellTheirWorkAndDoNone) {
 }
 
 TEST(InvalidKernels, UnknownNameSaysAllNames) {
-  try {
-    kernel_from_name("fma");
-    FAIL();
-  } catch (const InvalidSpec& error) {
-    for (const auto known : names()) EXPECT_THAT(error.what(), HasSubstr(std::string(known)));
-  }
+  for (const auto known : names())
+    EXPECT_THAT([] { kernel_from_name("fma"); }, testing::ThrowsMessage<InvalidSpec>(HasSubstr(std::string(known))));
 }
 
 TEST(InvalidKernels, WorkingSetsThatBlasCannotTake) {

@@ -87,13 +87,9 @@ void PrintTo(const InvalidRequest& invalid, std::ostream* out) { *out << invalid
 class InvalidRequests : public testing::TestWithParam<InvalidRequest> {};
 
 TEST_P(InvalidRequests, AreRefusedNamingTheField) {
-  try {
-    parsed(GetParam().request);
-    FAIL() << "not refused";
-  } catch (const InvalidSpec& error) {
-    EXPECT_THAT(error.what(), AllOf(StartsWith(std::string(GetParam().field) + ": "), HasSubstr("allowed: "),
-                                    HasSubstr(GetParam().message)));
-  }
+  EXPECT_THAT([&] { parsed(GetParam().request); },
+              testing::ThrowsMessage<InvalidSpec>(AllOf(StartsWith(std::string(GetParam().field) + ": "),
+                                                        HasSubstr("allowed: "), HasSubstr(GetParam().message))));
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -126,12 +122,8 @@ TEST(RunRequest, GraphsWithoutPatternStepsOrWidthAreRefused) {
     SCOPED_TRACE(missing);
     Json graph = {{"pattern", "trivial"}, {"steps", 3}, {"width", 3}};
     graph.erase(missing);
-    try {
-      run_request({{"op", "run"}, {"graphs", Json::array({graph})}});
-      ADD_FAILURE() << "not refused";
-    } catch (const InvalidSpec& error) {
-      EXPECT_THAT(error.what(), HasSubstr(missing));
-    }
+    EXPECT_THAT([&] { run_request({{"op", "run"}, {"graphs", Json::array({graph})}}); },
+                testing::ThrowsMessage<InvalidSpec>(HasSubstr(missing)));
   }
 }
 
@@ -148,24 +140,17 @@ TEST(Integer, NothingElseIs) {
   for (const char* text :
        {"", " ", "1.5", "x", "1x", "1 ", " 1", "0x10", "1e", "1e30", "9223372036854775808", "inf", "nan", "--1"}) {
     SCOPED_TRACE(text);
-    try {
-      integer("--steps", text);
-      ADD_FAILURE() << "not refused";
-    } catch (const InvalidSpec& error) {
-      EXPECT_THAT(error.what(), StartsWith("--steps: '" + std::string(text) + "'"));
-    }
+    EXPECT_THAT([&] { integer("--steps", text); },
+                testing::ThrowsMessage<InvalidSpec>(StartsWith("--steps: '" + std::string(text) + "'")));
   }
 }
 
 // The grammar: tests/python/words/test_numbers.py.
 TEST(ByteCount, IsRefusedWithTheFlagsName) {
-  try {
-    field_value(*std::ranges::find(fields(), "output_bytes", &Field::name), "--output-bytes", "64KB");
-    FAIL() << "not refused";
-  } catch (const InvalidSpec& error) {
-    EXPECT_THAT(error.what(), AllOf(StartsWith("--output-bytes: '64KB' is not allowed; allowed: 16 "),
-                                    HasSubstr(" bytes, such as 4096, 64K")));
-  }
+  EXPECT_THAT(
+      [&] { field_value(*std::ranges::find(fields(), "output_bytes", &Field::name), "--output-bytes", "64KB"); },
+      testing::ThrowsMessage<InvalidSpec>(AllOf(StartsWith("--output-bytes: '64KB' is not allowed; allowed: 16 "),
+                                                HasSubstr(" bytes, such as 4096, 64K"))));
 }
 
 }  // namespace

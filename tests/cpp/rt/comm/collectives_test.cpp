@@ -89,9 +89,7 @@ TEST(Collective, CallsThrowWhatTheirOperationThrows) {
 }
 
 TEST(Collective, CallsAreNotMadeByTasksAndFunctions) {
-  on_ranks(2, [](int rank) {
-    Communicator comm;
-    Runtime runtime(with(comm));
+  on_ranks(2, [](int rank, Communicator& comm, Runtime& runtime) {
     const auto refused = [&] {
       EXPECT_THAT([&] { comm.all_reduce(1); }, ThrowsMessage<UsageError>(HasSubstr("cannot wait for all ranks")));
     };
@@ -108,9 +106,7 @@ TEST(Collective, CallsAreNotMadeByTasksAndFunctions) {
 /// Each is late in turn, so that the call comes before the others wait, and after.
 TEST(Collective, CallsOfOneRankWhileAnotherWaitsForEverythingAreNamed) {
   for (const int late : {0, 1, 2})
-    on_ranks(3, [late](int rank) {
-      Communicator comm;
-      Runtime runtime(with(comm, 2));
+    on_ranks(3, Workers{2}, [late](int rank, Communicator& comm, Runtime& runtime) {
       try {
         runtime.wait();  // which a rank that is slow to leave it may learn of the failure in
         if (rank == late) std::this_thread::sleep_for(std::chrono::milliseconds(50));
@@ -124,9 +120,7 @@ TEST(Collective, CallsOfOneRankWhileAnotherWaitsForEverythingAreNamed) {
 }
 
 TEST(Collective, CallsMayBeMadeByAThreadThatHoldsARuntimeInAWait) {
-  on_ranks(2, [](int rank) {
-    Communicator comm;
-    Runtime runtime(with(comm, 2));
+  on_ranks(2, Workers{2}, [](int rank, Communicator& comm, Runtime& runtime) {
     std::thread other([&, hold = runtime.hold()] {
       if (rank == 1) std::this_thread::sleep_for(std::chrono::milliseconds(30));
       EXPECT_EQ(comm.all_reduce(1), 2);

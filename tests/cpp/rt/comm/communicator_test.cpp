@@ -31,9 +31,7 @@ class NumberOfRanks : public testing::TestWithParam<int> {};
 INSTANTIATE_TEST_SUITE_P(Of, NumberOfRanks, testing::Values(1, 2, 3, 4), testing::PrintToStringParamName());
 
 TEST_P(NumberOfRanks, SendArgumentsOfAllKinds) {
-  on_ranks(GetParam(), [](int rank) {
-    Communicator comm;
-    Runtime runtime(with(comm));
+  on_ranks(GetParam(), [](int rank, Communicator& comm, Runtime& runtime) {
     int calls = 0;
     const auto all = comm.active_message([&](int number, const std::string& text, view<const double> numbers,
                                              std::vector<std::string> words, std::pair<int, double> pair,
@@ -301,9 +299,7 @@ TEST(LargeMessages, StormEachOtherInPiecesAndWithout) {
 TEST(LargeMessages, BeyondTwoGiB) {
   if (std::getenv("TASKGRAIN_TEST_LARGE") == nullptr)
     GTEST_SKIP() << "needs 8 GiB of memory; TASKGRAIN_TEST_LARGE=1 runs it";
-  on_ranks(2, [](int rank) {
-    Communicator comm;
-    Runtime runtime(with(comm));
+  on_ranks(2, [](int rank, Communicator& comm, Runtime& runtime) {
     constexpr std::size_t number = (std::size_t{5} << 29) + 3;
     std::vector<std::uint8_t> place(rank == 1 ? number : 0);
     int processed = 0;
@@ -327,34 +323,27 @@ TEST(LargeMessages, BeyondTwoGiB) {
 
 /// Of another name: see simulated_messengers.cpp.
 TEST(ActiveMessages, OfOneNameAndOtherTypesAreAnErrorThatNamesBoth) {
-  on_ranks(2, [](int rank) {
-    Communicator comm;
-    Runtime runtime(with(comm));
-    try {
-      if (rank == 1)
-        comm.active_message([](double) { FAIL(); }, "apple").send(0, 1.0);
-      else
-        comm.active_message([](int) { FAIL(); }, "apple").send(1, 1);
-      runtime.wait();
-      ADD_FAILURE() << "nobody has noticed";
-    } catch (const RankFailed& error) {
-      EXPECT_THAT(error.what(), testing::AllOf(testing::HasSubstr("apple"), testing::HasSubstr("double")));
-    }
+  on_ranks(2, [](int rank, Communicator& comm, Runtime& runtime) {
+    EXPECT_THAT(
+        [&] {
+          if (rank == 1)
+            comm.active_message([](double) { FAIL(); }, "apple").send(0, 1.0);
+          else
+            comm.active_message([](int) { FAIL(); }, "apple").send(1, 1);
+          runtime.wait();
+        },
+        testing::ThrowsMessage<RankFailed>(testing::AllOf(testing::HasSubstr("apple"), testing::HasSubstr("double"))));
   });
 }
 
 TEST(ActiveMessages, OfAKindThatARankNeverMakesAreAnError) {
-  on_ranks(2, [](int rank) {
-    Communicator comm;
-    Runtime runtime(with(comm));
-    try {
-      if (rank == 0) comm.active_message([](int) {}, "unknown").send(1, 1);
-      runtime.wait();
-      ADD_FAILURE() << "nobody has noticed";
-    } catch (const RankFailed& error) {
-      EXPECT_EQ(error.rank(), 1);
-      EXPECT_THAT(error.what(), testing::HasSubstr("unknown"));
-    }
+  on_ranks(2, [](int rank, Communicator& comm, Runtime& runtime) {
+    EXPECT_THAT(
+        [&] {
+          if (rank == 0) comm.active_message([](int) {}, "unknown").send(1, 1);
+          runtime.wait();
+        },
+        throws_of_rank(1, "unknown"));
   });
 }
 

@@ -3,6 +3,7 @@
 /// Ranks for tests: processes that the test forks, with the memory that taskgrain-run would have made. Each runs a
 /// function of the test; what it expects in vain it prints, and the test fails with its number.
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/lsan_interface.h>
@@ -24,6 +25,7 @@
 #include "comm/segment.hpp"
 #include "taskgrain/rt/communicator.hpp"
 #include "taskgrain/rt/options.hpp"
+#include "taskgrain/rt/runtime.hpp"
 
 namespace taskgrain::rt {
 
@@ -168,6 +170,25 @@ inline void on_ranks(int number, const std::function<void(int rank)>& body) {
                       : codes[rank] > 1000 ? "was ended by signal " + std::to_string(codes[rank] - 1000)
                                            : "ended with exit code " + std::to_string(codes[rank]));
   }
+}
+
+using OnRuntime = std::function<void(int rank, Communicator& comm, Runtime& runtime)>;
+enum class Workers : int {};  ///< of each rank
+
+/// The same with a communicator, and a runtime that has it.
+inline void on_ranks(int number, Workers workers, const OnRuntime& body) {
+  on_ranks(number, [&](int rank) {
+    Communicator comm;
+    Runtime runtime(with(comm, static_cast<int>(workers)));
+    body(rank, comm, runtime);
+  });
+}
+inline void on_ranks(int number, const OnRuntime& body) { on_ranks(number, Workers{1}, body); }
+
+/// That a call throws RankFailed of this rank, with these words.
+inline auto throws_of_rank(int rank, const std::string& words) {
+  return testing::Throws<RankFailed>(testing::AllOf(testing::Property(&RankFailed::rank, rank),
+                                                    testing::Property(&RankFailed::what, testing::HasSubstr(words))));
 }
 
 }  // namespace taskgrain::rt

@@ -68,9 +68,7 @@ INSTANTIATE_TEST_SUITE_P(OfAMessage, InAFunction, testing::Values("barrier", "wa
                          [](const auto& what) { return what.param; });
 
 TEST_P(InAFunction, NobodyWaits) {
-  on_ranks(2, [how = GetParam()](int rank) {
-    Communicator comm;
-    Runtime runtime(with(comm));
+  on_ranks(2, [how = GetParam()](int rank, Communicator& comm, Runtime& runtime) {
     Taskflow<int> flow(runtime, "some");
     flow.indegree([](int) { return 1; }).run([](int) {});
     const auto wrong = comm.active_message([&] {
@@ -78,20 +76,12 @@ TEST_P(InAFunction, NobodyWaits) {
     });
     comm.barrier();
     if (rank == 0) wrong.send(1);
-    try {
-      runtime.wait();
-      ADD_FAILURE() << "nobody has noticed";
-    } catch (const RankFailed& error) {
-      EXPECT_EQ(error.rank(), 1);
-      EXPECT_THAT(error.what(), HasSubstr("cannot wait"));
-    }
+    EXPECT_THAT([&] { runtime.wait(); }, throws_of_rank(1, "cannot wait"));
   });
 }
 
 TEST(Waits, OfTwoThreadsOfARankAreTwoWaits) {
-  on_ranks(2, [](int rank) {
-    Communicator comm;
-    Runtime runtime(with(comm));
+  on_ranks(2, [](int rank, Communicator& comm, Runtime& runtime) {
     std::atomic<int> came{0};
     const auto am = comm.active_message([&] { ++came; });
     for (int round = 0; round < 50; ++round) {
@@ -109,9 +99,7 @@ TEST(Waits, OfTwoThreadsOfARankAreTwoWaits) {
 
 TEST(Waits, ForOneThingGoOnUntilOthersHaveSent) {
   for (const std::string what : {"a flow", "a condition", "an event"})
-    on_ranks(2, [what](int rank) {
-      Communicator comm;
-      Runtime runtime(with(comm, 2));
+    on_ranks(2, Workers{2}, [what](int rank, Communicator& comm, Runtime& runtime) {
       std::atomic<int> ran{0};
       std::vector<Event> events(20);
       Taskflow<int> flow(runtime, "late");
@@ -142,9 +130,7 @@ TEST(Waits, ForOneThingGoOnUntilOthersHaveSent) {
 }
 
 TEST(Waits, JoinAndStartAgain) {
-  on_ranks(2, [](int rank) {
-    Communicator comm;
-    Runtime runtime(with(comm, 3));
+  on_ranks(2, Workers{3}, [](int rank, Communicator& comm, Runtime& runtime) {
     std::atomic<int> came{0};
     const auto am = comm.active_message([&] { ++came; });
     for (int round = 1; round <= 10; ++round) {
@@ -164,23 +150,15 @@ TEST(Waits, JoinAndStartAgain) {
 }
 
 TEST(Waits, StuckOnOneRankAreAnErrorOnAll) {
-  on_ranks(3, [](int rank) {
-    Communicator comm;
-    Runtime runtime(with(comm));
+  on_ranks(3, [](int rank, Communicator&, Runtime& runtime) {
     Taskflow<int> flow(runtime, "waits");
     flow.indegree([](int) { return 2; }).run([](int) {});
     if (rank == 1) flow.fulfill(42);
-    try {
-      runtime.wait();
-      ADD_FAILURE() << "nobody has noticed";
-    } catch (const Stuck& error) {
-      EXPECT_EQ(rank, 1);
-      EXPECT_THAT(error.what(), testing::HasSubstr("waits 42"));
-    } catch (const RankFailed& error) {
-      EXPECT_NE(rank, 1);
-      EXPECT_EQ(error.rank(), 1);
-      EXPECT_THAT(error.what(), testing::HasSubstr("waits 42"));
-    }
+    const auto wait = [&] { runtime.wait(); };
+    if (rank == 1)
+      EXPECT_THAT(wait, ThrowsMessage<Stuck>(HasSubstr("waits 42")));
+    else
+      EXPECT_THAT(wait, throws_of_rank(1, "waits 42"));
   });
 }
 
@@ -217,9 +195,7 @@ TEST(Waits, NeedNoProcessorWhileNothingComes) {
 }
 
 TEST(Waits, AfterOneThatHasThrownGoOn) {
-  on_ranks(2, [](int rank) {
-    Communicator comm;
-    Runtime runtime(with(comm));
+  on_ranks(2, [](int rank, Communicator& comm, Runtime& runtime) {
     int came = 0;
     const auto count = comm.active_message([&] { ++came; });
     TaskGraph graph("alone");
@@ -237,9 +213,7 @@ TEST(Waits, AfterOneThatHasThrownGoOn) {
 }
 
 TEST(Kinds, MadeLateAreTakenWithoutAWait) {
-  on_ranks(2, [](int rank) {
-    Communicator comm;
-    Runtime runtime(with(comm, 2));
+  on_ranks(2, Workers{2}, [](int rank, Communicator& comm, Runtime& runtime) {
     comm.barrier();  // from now on it takes messages
     std::atomic<bool> came{false};
     const auto make = [&] { return comm.active_message([&] { came = true; }); };

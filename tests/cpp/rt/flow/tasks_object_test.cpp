@@ -148,12 +148,7 @@ TEST(TasksObject, FailsItsFlowWhenRunOrAfterThrows) {
   for (const int fails : {500, -500}) {
     Taskflow<int, Chain> flow(runtime, {1000, fails}, "link");
     flow.fulfill(0);
-    try {
-      runtime.wait();
-      FAIL() << "nothing was thrown";
-    } catch (const TaskFailed& error) {
-      EXPECT_EQ(error.task(), "link 500");
-    }
+    EXPECT_THAT([&] { runtime.wait(); }, testing::Throws<TaskFailed>(testing::Property(&TaskFailed::task, "link 500")));
     flow.fulfill(501);
     EXPECT_NO_THROW(runtime.wait());
   }
@@ -185,12 +180,7 @@ TEST(TasksObject, TellsWhichTasksWaitThoughTheyHaveOneNumber) {
   Runtime runtime({.workers = 1});
   Taskflow<int, Waits> flow(runtime, {}, "late");
   for (const int key : {1, 2, 3}) flow.fulfill(key);
-  try {
-    runtime.wait();
-    FAIL() << "nothing was thrown";
-  } catch (const Stuck& stuck) {
-    EXPECT_EQ(stuck.total(), 3U);
-  }
+  EXPECT_THAT([&] { runtime.wait(); }, testing::Throws<Stuck>(testing::Property(&Stuck::total, 3U)));
   flow.fulfill(1), flow.fulfill(1);
   EXPECT_NO_THROW(runtime.wait());
 }
@@ -285,12 +275,8 @@ TEST(TasksObject, MayNotTellOfAnotherOwnerIfThatIsChecked) {
   std::vector<int> ran;
   Taskflow<int, AnotherOwns> flow(runtime, {{&mutex, &ran}});
   flow.fulfill(0);
-  try {
-    runtime.wait();
-    ADD_FAILURE() << "it has ended";
-  } catch (const TaskFailed& error) {
-    EXPECT_THAT(error.what(), testing::HasSubstr("its worker is 1, and worker 2 was given as its owner"));
-  }
+  EXPECT_THAT([&] { runtime.wait(); }, testing::ThrowsMessage<TaskFailed>(
+                                           testing::HasSubstr("its worker is 1, and worker 2 was given as its owner")));
 }
 
 /// Takes `notify` by reference.

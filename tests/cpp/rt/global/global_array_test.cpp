@@ -122,9 +122,7 @@ class GlobalArrays : public testing::TestWithParam<std::tuple<int, int, bool>> {
   void run(const std::function<void(GlobalMemory&, Communicator&)>& body, GlobalMemoryOptions options = {}) const {
     const auto [ranks, workers, in_place] = GetParam();
     options.in_place = in_place;
-    on_ranks(ranks, [&, workers = workers](int) {
-      Communicator comm;
-      Runtime runtime(with(comm, workers));
+    on_ranks(ranks, Workers{workers}, [&, workers = workers](int, Communicator& comm, Runtime& runtime) {
       GlobalMemory memory(runtime, options);
       body(memory, comm);
     });
@@ -354,9 +352,7 @@ INSTANTIATE_TEST_SUITE_P(OneHost, GlobalFence, testing::Bool(),
                          [](const auto& info) { return info.param ? "OfAHost" : "Apart"; });
 
 TEST_P(GlobalFence, FindsARankThatMakesAnotherCall) {
-  on_ranks(2, [&](int rank) {
-    Communicator comm;
-    Runtime runtime(with(comm));
+  on_ranks(2, [&](int rank, Communicator& comm, Runtime& runtime) {
     GlobalMemory memory(runtime, {.in_place = GetParam()});
     EXPECT_THAT(message<UsageError>([&] { rank == 0 ? memory.fence() : comm.barrier(); }),
                 HasSubstr("all ranks make the same calls"));
@@ -364,9 +360,7 @@ TEST_P(GlobalFence, FindsARankThatMakesAnotherCall) {
 }
 
 TEST_P(GlobalFence, FindsARankThatWaits) {
-  on_ranks(2, [&](int rank) {
-    Communicator comm;
-    Runtime runtime(with(comm));
+  on_ranks(2, [&](int rank, Communicator&, Runtime& runtime) {
     GlobalMemory memory(runtime, {.in_place = GetParam()});
     EXPECT_THROW(rank == 0 ? memory.fence() : runtime.wait(), RankFailed);
   });
@@ -391,9 +385,7 @@ TEST_P(GlobalFence, FindsARankThatEnds) {
 }
 
 TEST_P(GlobalFence, FailsAllForABodyThatThrows) {
-  on_ranks(2, [&](int rank) {
-    Communicator comm;
-    Runtime runtime(with(comm));
+  on_ranks(2, [&](int rank, Communicator&, Runtime& runtime) {
     GlobalMemory memory(runtime, {.in_place = GetParam()});
     const GlobalArray<int> x(memory, 10);
     const auto body = [&](std::size_t k) {

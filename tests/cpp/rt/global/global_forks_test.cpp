@@ -26,13 +26,12 @@ class GlobalForksOn : public testing::TestWithParam<std::tuple<int, int, bool>> 
  protected:
   void run(const std::function<void(GlobalForks&, GlobalMemory&)>& body) const {
     const auto [ranks, workers, in_place] = GetParam();
-    on_ranks(ranks, [&, workers = workers, in_place = in_place](int) {
-      Communicator comm;
-      Runtime runtime(with(comm, workers));
-      GlobalMemory memory(runtime, {.in_place = in_place});
-      GlobalForks forks(memory);
-      body(forks, memory);
-    });
+    on_ranks(ranks, Workers{workers},
+             [&, workers = workers, in_place = in_place](int, Communicator&, Runtime& runtime) {
+               GlobalMemory memory(runtime, {.in_place = in_place});
+               GlobalForks forks(memory);
+               body(forks, memory);
+             });
   }
 };
 std::string name_of_forks(const testing::TestParamInfo<std::tuple<int, int, bool>>& info) {
@@ -227,9 +226,7 @@ TEST_P(GlobalForksOn, CallNothingThatWaitsForAllRanks) {
 
 /// A rank that was given a call may have found something else to do, or be deep, or leave a scope by an exception.
 TEST(GlobalForks, GiveBackWhatTheyDoNotBegin) {
-  on_ranks(3, [](int) {
-    Communicator comm;
-    Runtime runtime(with(comm, 2));
+  on_ranks(3, Workers{2}, [](int, Communicator&, Runtime& runtime) {
     GlobalMemory memory(runtime);
     GlobalForks forks(memory);
     const GlobalFunction<int(int)> tree = forks.function(
@@ -277,9 +274,7 @@ TEST(GlobalForks, TellAllRanksWhatIsThrown) {
 }
 
 TEST(GlobalForks, NameFunctionsThatAreNotTheSame) {
-  on_ranks(2, [](int rank) {
-    Communicator comm;
-    Runtime runtime(with(comm));
+  on_ranks(2, [](int rank, Communicator&, Runtime& runtime) {
     GlobalMemory memory(runtime);
     GlobalForks forks(memory);
     const auto call = forks.function([](int n) { return n; }, rank == 0 ? "left" : "right");

@@ -142,12 +142,8 @@ TEST_P(Async, AStartThatThrowsIsNamed) {
   CompiledGraph graph(runtime_, std::move(tasks), GetParam());
   for (const auto& [iterations, task] : {std::pair(1, "mixed kernel"), {2, "mixed kernel of iteration [01]"}}) {
     graph.launch({.iterations = iterations});
-    try {
-      runtime_.wait();
-      FAIL() << "nothing was thrown";
-    } catch (const TaskFailed& error) {
-      EXPECT_THAT(error.task(), testing::MatchesRegex(task));
-    }
+    EXPECT_THAT([&] { runtime_.wait(); },
+                testing::Throws<TaskFailed>(testing::Property(&TaskFailed::task, testing::MatchesRegex(task))));
   }
 }
 

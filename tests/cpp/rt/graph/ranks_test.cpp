@@ -35,9 +35,7 @@ TEST_P(Ranked, RandomBodiesComputeWhatALoopDoes) {
 
 /// What the ranks throw when each compiles its own graph.
 void compile_in_vain(int ranks, const std::function<void(TaskGraph&, int rank)>& build, const std::string& said) {
-  on_ranks(ranks, [&](int rank) {
-    Communicator comm;
-    Runtime runtime(with(comm));
+  on_ranks(ranks, [&](int rank, Communicator& comm, Runtime& runtime) {
     TaskGraph graph(comm, "body");
     build(graph, rank);
     try {
@@ -86,9 +84,7 @@ TEST(RanksOfAGraph, AreRefusedWhereTheyDoNotMatch) {
 
 /// A halo that is periodic: on one rank both neighbours are the rank itself.
 TEST_P(Ranked, MayBeTheirOwnNeighbours) {
-  on_ranks(GetParam(), [&](int) {
-    Communicator comm;
-    Runtime runtime(with(comm, 2));
+  on_ranks(GetParam(), Workers{2}, [&](int, Communicator& comm, Runtime& runtime) {
     const int before = (comm.rank() + comm.ranks() - 1) % comm.ranks(), after = (comm.rank() + 1) % comm.ranks();
     std::int64_t value = comm.rank();
     std::optional<CompiledGraph> compiled;
@@ -123,9 +119,7 @@ TEST_P(Ranked, MayBeTheirOwnNeighbours) {
 }
 
 TEST(RanksOfAGraph, TellWhoHasNotLaunched) {
-  on_ranks(2, [](int rank) {
-    Communicator comm;
-    Runtime runtime(with(comm));
+  on_ranks(2, [](int rank, Communicator& comm, Runtime& runtime) {
     static std::byte bytes[16];
     TaskGraph graph(comm, "halo");
     if (rank == 0)
@@ -134,16 +128,11 @@ TEST(RanksOfAGraph, TellWhoHasNotLaunched) {
       graph.edge(graph.receive(0, 3, 16), graph.task(0, [] {}));
     CompiledGraph compiled(runtime, std::move(graph));
     for (int k = 0; k <= rank; ++k) compiled.launch();
-    try {
-      runtime.wait();
-      ADD_FAILURE() << "nobody was told";
-    } catch (const Stuck& stuck) {
-      EXPECT_EQ(rank, 1);
-      EXPECT_THAT(stuck.what(), HasSubstr("halo: a launch, which rank 0 has not made"));
-    } catch (const RankFailed& failed) {
-      EXPECT_EQ(rank, 0);
-      EXPECT_THAT(failed.what(), HasSubstr("which rank 0 has not made"));
-    }
+    const auto wait = [&] { runtime.wait(); };
+    if (rank == 1)
+      EXPECT_THAT(wait, testing::ThrowsMessage<Stuck>(HasSubstr("halo: a launch, which rank 0 has not made")));
+    else
+      EXPECT_THAT(wait, testing::ThrowsMessage<RankFailed>(HasSubstr("which rank 0 has not made")));
   });
 }
 
@@ -160,9 +149,7 @@ TEST(RanksOfAGraph, AreRefusedIfTheyWaitForEachOther) {
 }
 
 TEST(RanksOfAGraph, LeaveACommunicatorThatWorksIfAllKnowWhatIsWrong) {
-  on_ranks(2, [](int rank) {
-    Communicator comm;
-    Runtime runtime(with(comm));
+  on_ranks(2, [](int rank, Communicator& comm, Runtime& runtime) {
     static std::byte bytes[16];
     TaskGraph wrong(comm, "wrong");
     if (rank == 0) wrong.send(0, 1, 3, bytes);
@@ -173,9 +160,7 @@ TEST(RanksOfAGraph, LeaveACommunicatorThatWorksIfAllKnowWhatIsWrong) {
 }
 
 TEST(RanksOfAGraph, AreNotLaunchedAgainAfterACancel) {
-  on_ranks(2, [](int) {
-    Communicator comm;
-    Runtime runtime(with(comm));
+  on_ranks(2, [](int, Communicator& comm, Runtime& runtime) {
     Ring ring(comm, runtime, 2);
     ring.compiled().launch({.iterations = 1'000'000'000});
     ring.compiled().cancel();
@@ -214,9 +199,7 @@ TEST(RanksOfAGraph, RefuseSizesThatCannotBe) {
 }
 
 TEST(RanksOfAGraph, FailTogetherIfOneCannotBeCompiled) {
-  on_ranks(2, [](int rank) {
-    Communicator comm;
-    Runtime runtime(with(comm));
+  on_ranks(2, [](int rank, Communicator& comm, Runtime& runtime) {
     TaskGraph graph(comm, "body");
     graph.task(rank == 0 ? 5 : 0, [] {});
     if (rank == 0)
@@ -243,9 +226,7 @@ TEST(RanksOfAGraph, NeedACommunicatorAndTheirOrder) {
 }
 
 TEST(RanksOfAGraph, AreRefusedTogetherIfOneHasAnotherPolicy) {
-  on_ranks(2, [](int rank) {
-    Communicator comm;
-    Runtime runtime(with(comm));
+  on_ranks(2, [](int rank, Communicator& comm, Runtime& runtime) {
     for (int k = 0; k < 2; ++k) {  // all know what is wrong, and go on
       TaskGraph graph(comm, "pair");
       graph.task(0, [] {});
@@ -273,9 +254,7 @@ TaskGraph pair(Communicator& comm, std::int64_t& number, Node* precondition = nu
 
 TEST(RanksOfAGraph, FailTogetherIfAnEventDoes) {
   for (const bool before : {false, true})
-    on_ranks(2, [before](int rank) {
-      Communicator comm;
-      Runtime runtime(with(comm));
+    on_ranks(2, [before](int rank, Communicator& comm, Runtime& runtime) {
       std::int64_t number = 0;
       Node precondition;
       CompiledGraph graph(runtime, pair(comm, number, before ? nullptr : &precondition));
@@ -283,15 +262,13 @@ TEST(RanksOfAGraph, FailTogetherIfAnEventDoes) {
       CompiledGraph::LaunchOptions options;
       if (rank == 0 && before) options.after = {event};
       if (rank == 0 && !before) options.preconditions = {{precondition, event}};
-      try {
-        const auto launch = graph.launch(std::move(options));
-        if (rank == 0) event.fail(std::make_exception_ptr(std::runtime_error("no butter")));
-        runtime.wait(launch.done);
-        ADD_FAILURE() << "rank " << rank;
-      } catch (const RankFailed& error) {
-        EXPECT_EQ(error.rank(), 0);
-        EXPECT_THAT(error.what(), HasSubstr("pair: an event that a launch waits for has failed: no butter"));
-      }
+      EXPECT_THAT(
+          [&] {
+            const auto launch = graph.launch(std::move(options));
+            if (rank == 0) event.fail(std::make_exception_ptr(std::runtime_error("no butter")));
+            runtime.wait(launch.done);
+          },
+          throws_of_rank(0, "pair: an event that a launch waits for has failed: no butter"));
     });
 }
 
@@ -320,9 +297,7 @@ TEST(RanksOfAGraph, FailTogetherIfAnotherThreadFailsAnEvent) {
 }
 
 TEST(RanksOfAGraph, MayBeCancelledBeforeTheyAreLaunched) {
-  on_ranks(2, [](int rank) {
-    Communicator comm;
-    Runtime runtime(with(comm));
+  on_ranks(2, [](int rank, Communicator& comm, Runtime& runtime) {
     std::int64_t number = 0;
     std::optional<CompiledGraph> graph;
     graph.emplace(runtime, pair(comm, number));
@@ -340,31 +315,24 @@ TEST(RanksOfAGraph, MayBeCancelledBeforeTheyAreLaunched) {
 }
 
 TEST(RanksOfAGraph, FailIfOneLaunchesWhatAnotherHasEnded) {
-  on_ranks(2, [](int rank) {
-    Communicator comm;
-    Runtime runtime(with(comm));
+  on_ranks(2, [](int rank, Communicator& comm, Runtime& runtime) {
     std::int64_t number = 0;
     std::optional<CompiledGraph> graph;
     graph.emplace(runtime, pair(comm, number));
     runtime.wait(graph->launch({.iterations = 3}).done);
     if (rank == 1) graph.reset();
     comm.barrier();
-    std::string what;
-    try {
+    const auto launch_again = [&] {
       if (rank == 0) graph->launch({.iterations = 3});
       runtime.wait();
-    } catch (const RankFailed& error) {
-      EXPECT_EQ(error.rank(), 1);
-      what = error.what();
-    }
-    EXPECT_THAT(what, HasSubstr("pair: launch 2 of rank 0 has come, and this rank has ended the graph after 1;"));
+    };
+    EXPECT_THAT(launch_again,
+                throws_of_rank(1, "pair: launch 2 of rank 0 has come, and this rank has ended the graph after 1;"));
   });
 }
 
 TEST(RanksOfAGraph, FailIfOneLaunchesOnceMoreThanAnotherThatEndsTheGraph) {
-  on_ranks(2, [](int rank) {
-    Communicator comm;
-    Runtime runtime(with(comm));
+  on_ranks(2, [](int rank, Communicator& comm, Runtime& runtime) {
     std::int64_t number = 0;
     TaskGraph tasks(comm, "pair");
     if (rank == 0)
@@ -375,13 +343,9 @@ TEST(RanksOfAGraph, FailIfOneLaunchesOnceMoreThanAnotherThatEndsTheGraph) {
     for (int k = rank; k < 2; ++k) runtime.wait(graph->launch().done);  // what the second sends finds room
     comm.barrier();
     if (rank == 1) graph.reset();
-    std::string what;
-    try {
-      comm.barrier();
-    } catch (const RankFailed& error) {
-      what = error.what();
-    }
-    EXPECT_THAT(what, HasSubstr("pair: launch 2 of rank 0 has come, and this rank has ended the graph after 1;"));
+    EXPECT_THAT([&] { comm.barrier(); },
+                testing::ThrowsMessage<RankFailed>(
+                    HasSubstr("pair: launch 2 of rank 0 has come, and this rank has ended the graph after 1;")));
   });
 }
 
@@ -393,18 +357,15 @@ TEST(RanksOfAGraph, FailTogether) {
 }
 
 TEST(RanksOfAGraph, FailIfTheyLaunchUnlikeNumbersOfIterations) {
-  on_ranks(2, [](int rank) {
-    Communicator comm;
-    Runtime runtime(with(comm));
+  on_ranks(2, [](int rank, Communicator& comm, Runtime& runtime) {
     Ring ring(comm, runtime, 2);
     runtime.wait(ring.compiled().launch({.iterations = 3}).done);
-    try {
-      ring.compiled().launch({.iterations = 5 + 10 * rank});
-      runtime.wait();
-      ADD_FAILURE() << "it has ended";
-    } catch (const RankFailed& error) {
-      EXPECT_THAT(error.what(), testing::AllOf(HasSubstr("after 8"), HasSubstr("after 18")));
-    }
+    EXPECT_THAT(
+        [&] {
+          ring.compiled().launch({.iterations = 5 + 10 * rank});
+          runtime.wait();
+        },
+        testing::ThrowsMessage<RankFailed>(testing::AllOf(HasSubstr("after 8"), HasSubstr("after 18"))));
   });
 }
 
@@ -423,9 +384,7 @@ TEST(RanksOfAGraph, WakeOneAnotherFromSleep) {
 }
 
 TEST_P(Ranked, LaunchAfterTheEventsOfTheirFlows) {
-  on_ranks(GetParam(), [ranks = GetParam()](int rank) {
-    Communicator comm;
-    Runtime runtime(with(comm, 2));
+  on_ranks(GetParam(), Workers{2}, [ranks = GetParam()](int rank, Communicator& comm, Runtime& runtime) {
     std::atomic<int> ran{0};
     Taskflow<int> flow(runtime, "flow");
     flow.indegree([](int) { return 1; }).worker([](int key) { return key % 2; }).run([&](int key) {
@@ -452,9 +411,7 @@ TEST_P(Ranked, LaunchAfterTheEventsOfTheirFlows) {
 }
 
 TEST(RanksOfAGraph, FailTheEventOfAFlowWhereAnotherRankThrows) {
-  on_ranks(2, [](int rank) {
-    Communicator comm;
-    Runtime runtime(with(comm));
+  on_ranks(2, [](int rank, Communicator&, Runtime& runtime) {
     Taskflow<int> flow(runtime, "flow");
     flow.indegree([](int) { return 2; }).run([](int) { throw std::runtime_error("no"); });
     flow.fulfill(1);

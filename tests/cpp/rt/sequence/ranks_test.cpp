@@ -80,9 +80,7 @@ TEST_P(SequenceOn, DoesWhatItsTasksDoOneAfterTheOther) {
 
 /// In a loop and outside, with no copy of a future left where its value is still to be sent.
 TEST_P(SequenceOn, BringsResultsToTheRanksThatReadThem) {
-  on_ranks(GetParam(), [](int rank) {
-    Communicator comm;
-    Runtime runtime(with(comm));
+  on_ranks(GetParam(), [](int rank, Communicator& comm, Runtime& runtime) {
     std::vector<double> of_rank(static_cast<std::size_t>(comm.ranks()), 0.0);
     Sequence sequence(runtime, comm);
     std::vector<Data> data;
@@ -109,9 +107,7 @@ TEST_P(SequenceOn, BringsResultsToTheRanksThatReadThem) {
 }
 
 TEST(SequenceAcrossRanks, BringsToATraceWhatWasWrittenBeforeIt) {
-  on_ranks(2, [](int) {
-    Communicator comm;
-    Runtime runtime(with(comm));
+  on_ranks(2, [](int, Communicator& comm, Runtime& runtime) {
     int a = 0, b = 0;
     Sequence sequence(runtime, comm);
     const Data of_a = sequence.data(a, {.rank = 0}), of_b = sequence.data(b, {.rank = 1});
@@ -126,9 +122,7 @@ TEST(SequenceAcrossRanks, BringsToATraceWhatWasWrittenBeforeIt) {
 
 /// A task after a trace reads what has come in it, and not before it has.
 TEST(SequenceAcrossRanks, HasResultsOfTracesAfterThese) {
-  on_ranks(2, [](int) {
-    Communicator comm;
-    Runtime runtime(with(comm, 2));
+  on_ranks(2, Workers{2}, [](int, Communicator& comm, Runtime& runtime) {
     Sequence sequence(runtime, comm);
     for (int k = 0; k < 4; ++k) {
       std::optional<Future<int>> late;
@@ -149,9 +143,7 @@ TEST(SequenceAcrossRanks, HasResultsOfTracesAfterThese) {
 TEST_P(SequenceOn, AddsInTheOrderOfTheProgram) {
   double serial = 0.0;
   for (int k = 0; k < 30; ++k) serial += 0.1 * k;
-  on_ranks(GetParam(), [&](int) {
-    Communicator comm;
-    Runtime runtime(with(comm, 2));
+  on_ranks(GetParam(), Workers{2}, [&](int, Communicator& comm, Runtime& runtime) {
     double sum = 0.0, looped = 0.0;
     Sequence sequence(runtime, comm);
     const Data of_sum = sequence.data(sum, {.rank = comm.ranks() - 1}), of_looped = sequence.data(looped, {.rank = 0});
@@ -201,9 +193,7 @@ TEST(SequenceAcrossRanks, MayDifferInNumbers) {
 }
 
 TEST(SequenceAcrossRanks, OrdersWhatHasNoMemory) {
-  on_ranks(2, [](int rank) {
-    Communicator comm;
-    Runtime runtime(with(comm));
+  on_ranks(2, [](int rank, Communicator& comm, Runtime& runtime) {
     std::uint64_t at = 0;  // in a token's order, rank 1 comes after rank 0
     Sequence sequence(runtime, comm);
     const Data token = sequence.token(), data = sequence.data(at, {.rank = 0});
@@ -216,9 +206,7 @@ TEST(SequenceAcrossRanks, OrdersWhatHasNoMemory) {
 
 /// New data has its own first value, whatever tasks have done to data in the same memory.
 TEST(SequenceAcrossRanks, ForgetsDataThatIsGone) {
-  on_ranks(2, [](int rank) {
-    Communicator comm;
-    Runtime runtime(with(comm));
+  on_ranks(2, [](int rank, Communicator& comm, Runtime& runtime) {
     std::vector<int> memory(8, -1);
     Sequence sequence(runtime, comm);
     for (const int owner : {0, 1, 0, 1}) {
@@ -243,12 +231,7 @@ TEST(SequenceAcrossRanks, NamesWhatCannotBe) {
     Sequence sequence(runtime, comm);
     const Data data = sequence.data(text, {.name = "text", .rank = 0});
     const auto refused = [](const auto& call, const char* said) {
-      try {
-        call();
-        ADD_FAILURE() << "it is not refused: " << said;
-      } catch (const UsageError& error) {
-        EXPECT_THAT(error.what(), HasSubstr(said));
-      }
+      EXPECT_THAT(call, testing::ThrowsMessage<UsageError>(HasSubstr(said)));
     };
     refused([&] { sequence.data(comm, {.rank = 2}); }, "rank is 2, allowed are 0 to 1");
     refused([&] { sequence.task({}, [] {}, {.rank = 2}); }, "rank is 2, allowed are 0 to 1");
@@ -308,9 +291,7 @@ TEST(SequenceAcrossRanks, FailsTogether) {
 TEST(SequenceAcrossRanks, ThatABodyHasThrownIsToldByItsRank) {
   for (const int ranks : {2, 3})
     for (int thrower = 0; thrower < ranks; ++thrower)
-      on_ranks(ranks, [thrower](int rank) {
-        Communicator comm;
-        Runtime runtime(with(comm));
+      on_ranks(ranks, [thrower](int rank, Communicator& comm, Runtime& runtime) {
         std::array<int, 2> values{};
         Sequence sequence(runtime, comm);
         const Data a = sequence.data(values[0], {.rank = 0}), b = sequence.data(values[1], {.rank = 1});
@@ -326,39 +307,35 @@ TEST(SequenceAcrossRanks, ThatABodyHasThrownIsToldByItsRank) {
         } catch (const std::runtime_error&) {
           EXPECT_EQ(rank, thrower);
         }
-        try {
-          sequence.wait(a);
-          sequence.wait(b);
-          ADD_FAILURE() << "it is not found";
-        } catch (const RankFailed& error) {
-          EXPECT_EQ(error.rank(), thrower);
-          EXPECT_THAT(error.what(), HasSubstr("no bread"));
-        }
+        EXPECT_THAT(
+            [&] {
+              sequence.wait(a);
+              sequence.wait(b);
+            },
+            throws_of_rank(thrower, "no bread"));
       });
 }
 
 /// In a loop, where each takes itself, or the other, for the one that has the data, and where only sizes differ.
 TEST(SequenceAcrossRanks, FindsThatARankWasGivenOtherTasks) {
   for (const int way : {0, 1, 2, 3})
-    on_ranks(2, [way](int rank) {
-      Communicator comm;
-      Runtime runtime(with(comm));
+    on_ranks(2, [way](int rank, Communicator& comm, Runtime& runtime) {
       std::array<int, 2> values{};
       Sequence sequence(runtime, comm);
       const Data data = sequence.data(std::span(values).first(way == 3 && rank == 1 ? 2 : 1), {.rank = 1});
       const auto step = [&] {
         sequence.task({read_write(data)}, [&] { ++values[0]; }, {.rank = way == 3 ? 1 : way == 1 ? rank : 1 - rank});
       };
-      try {
-        if (way == 0) sequence.loop(3, step);
-        step();
-        sequence.task({read(data)}, [] {}, {.rank = way == 3 ? 0 : rank});
-        sequence.wait(data);
-        runtime.wait();  // until what the ranks have told each other has come
-        ADD_FAILURE() << "it is not found";
-      } catch (const std::exception& error) {
-        EXPECT_THAT(error.what(), HasSubstr("was given other tasks, or data of other sizes, than rank"));
-      }
+      EXPECT_THAT(
+          [&] {
+            if (way == 0) sequence.loop(3, step);
+            step();
+            sequence.task({read(data)}, [] {}, {.rank = way == 3 ? 0 : rank});
+            sequence.wait(data);
+            runtime.wait();  // until what the ranks have told each other has come
+          },
+          testing::ThrowsMessage<std::exception>(
+              HasSubstr("was given other tasks, or data of other sizes, than rank")));
     });
 }
 
@@ -366,9 +343,7 @@ TEST(SequenceAcrossRanks, FindsThatARankWasGivenOtherTasks) {
 TEST(SequenceAcrossRanks, NamesTheTracesInWhichTheyDiffer) {
   for (const std::vector<std::vector<std::uint64_t>>& ids :
        {std::vector<std::vector<std::uint64_t>>{{0, 0, 0, 0}, {0, 1, 0, 1}}, {{3, 3, 4, 4, 3}, {3, 3, 4, 4, 4}}})
-    on_ranks(2, [&ids](int rank) {
-      Communicator comm;
-      Runtime runtime(with(comm));
+    on_ranks(2, [&ids](int rank, Communicator& comm, Runtime& runtime) {
       double x = 0, y = 0;
       Sequence sequence(runtime, comm);
       const Data a = sequence.data(x, {.rank = 0}), b = sequence.data(y, {.rank = 1});
