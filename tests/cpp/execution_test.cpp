@@ -30,16 +30,6 @@ TEST_P(RightExecutions, AreNeverFlagged) {
   }
 }
 
-TEST_P(RightExecutions, AreNeverFlaggedHoweverManyTheRepeats) {
-  Execution run({graph_of(GetParam())}, Validation::full, Isa::automatic);
-  Executor executor(run);
-  for (int repeat = 0; repeat < 300; ++repeat) {  // marks are bytes, which run over at 255
-    run.clear();
-    executor.execute();
-    ASSERT_FALSE(run.verify()) << "repeat " << repeat;
-  }
-}
-
 // ---- what is counted
 
 TEST(Accounts, CountTheWorkThatWeightsGiveToTasks) {

@@ -10,13 +10,6 @@ namespace {
 
 using testing::Each;
 
-void mark_all(Ledger& ledger, const Graph& graph) {
-  for (std::int64_t step = 0; step < graph.steps(); ++step) {
-    const Interval points = graph.points(step);
-    for (std::int64_t point = points.first; point <= points.last; ++point) ledger.mark(step, point);
-  }
-}
-
 TEST(Ledger, KnowsEachTaskOfAGraphThatFits) {
   const Graph graph({.pattern = "stencil_1d", .steps = 5, .width = 3});
   Ledger ledger(graph);
@@ -42,29 +35,14 @@ TEST(Ledger, CountsAreByPointAndThenStep) {
   EXPECT_THAT(ledger.counts(), testing::ElementsAre(0, 1, 0, 1, 0, 0));
 }
 
-TEST(Ledger, CanBeMarkedAgainHoweverOftenItIsCleared) {
+/// Marks are bytes, which run over.
+TEST(Ledger, ForgetsWhatWasMarkedHoweverOftenItIsCleared) {
   Ledger ledger(Graph({.pattern = "stencil_1d", .steps = 3, .width = 2}));
-  for (int cleared = 0; cleared <= 600; ++cleared) {
-    ASSERT_TRUE(ledger.mark(1, 1)) << "cleared " << cleared << " times";
-    ASSERT_TRUE(ledger.marked(1, 1));
-    ASSERT_FALSE(ledger.mark(1, 1));
+  ledger.mark(1, 1);
+  for (int cleared = 1; cleared <= 600; ++cleared) {
     ledger.clear();
-  }
-}
-
-TEST(Ledger, ComparesWithEveryPatternsTasks) {
-  for (const char* pattern : {"trivial", "dom", "tree", "v_cycle", "fork_join"}) {
-    SCOPED_TRACE(pattern);
-    const Graph graph({.pattern = pattern, .steps = 12, .width = 5}, 3);
-    Ledger ledger(graph);
-    mark_all(ledger, graph);
-    EXPECT_FALSE(ledger.compare(graph, ledger.counts()));
-    ledger.clear();
-    const auto violation = ledger.compare(graph, ledger.counts());
-    ASSERT_TRUE(violation);
-    EXPECT_EQ(violation->kind, ViolationKind::skipped);
-    EXPECT_EQ(violation->graph, 3);
-    EXPECT_EQ(violation->step, 0);
+    ASSERT_FALSE(ledger.marked(1, 1)) << "cleared " << cleared << " times";
+    ASSERT_TRUE(ledger.mark(2, 0));
   }
 }
 
