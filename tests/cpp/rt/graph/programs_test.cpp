@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include <initializer_list>
 #include <utility>
 #include <vector>
 
@@ -40,6 +41,9 @@ class Programs : public testing::Test {
   }
   TaskGraph::Node device_task(int worker) {
     return tasks_.async_task<int>(worker, [](const Turn&, const Issue<int>&) -> int { return {}; });
+  }
+  void edges(std::initializer_list<std::pair<TaskGraph::Node, TaskGraph::Node>> all) {
+    for (const auto& [from, to] : all) tasks_.edge(from, to);
   }
   InOrderPrograms in_order() {
     Compiler graph(std::move(tasks_), 3, statistics_);
@@ -80,13 +84,7 @@ TEST_F(ProgramsInOrder, HaveAWaitAndASignalForAnEdge) {
 /// a1 a2 a3 of worker 0, b1 b2 b3 of worker 1: a3 → b1 says all that a1 → b2 and a2 → b3 say.
 TEST_F(ProgramsInOrder, LeaveOutWhatEarlierWaitsImply) {
   const auto a1 = task(0), a2 = task(0), a3 = task(0), b1 = task(1), b2 = task(1), b3 = task(1);
-  tasks_.edge(a1, a2);
-  tasks_.edge(a2, a3);
-  tasks_.edge(b1, b2);
-  tasks_.edge(b2, b3);
-  tasks_.edge(a3, b1);
-  tasks_.edge(a1, b2);
-  tasks_.edge(a2, b3);
+  edges({{a1, a2}, {a2, a3}, {b1, b2}, {b2, b3}, {a3, b1}, {a1, b2}, {a2, b3}});
   const auto programs = in_order();
   EXPECT_THAT(programs.workers[0].signals, ElementsAre(Signal{1, 1, 0}));
   EXPECT_THAT(signals(programs.workers[0], 2), ElementsAre(Signal{1, 1, 0}));
@@ -97,12 +95,7 @@ TEST_F(ProgramsInOrder, LeaveOutWhatEarlierWaitsImply) {
 /// Of several at once, the latest.
 TEST_F(ProgramsInOrder, WaitForTheLatestAlone) {
   const auto a1 = task(0), a2 = task(0), a3 = task(0), b1 = task(1), b2 = task(1);
-  tasks_.edge(a1, a2);
-  tasks_.edge(a2, a3);
-  tasks_.edge(b1, b2);
-  tasks_.edge(a2, b1);
-  tasks_.edge(a1, b1);
-  tasks_.edge(a3, b2);
+  edges({{a1, a2}, {a2, a3}, {b1, b2}, {a2, b1}, {a1, b1}, {a3, b2}});
   const auto programs = in_order();
   EXPECT_THAT(signals(programs.workers[0], 0), IsEmpty());
   EXPECT_THAT(signals(programs.workers[0], 1), ElementsAre(Signal{1, 2, 0}));
@@ -114,8 +107,7 @@ TEST_F(ProgramsInOrder, WaitForTheLatestAlone) {
 /// b waits for the second of two values; carried, for that of the iteration before.
 TEST_F(ProgramsInOrder, WaitForTheIterationBeforeWhereAnEdgeIsCarried) {
   const auto a1 = task(0), a2 = task(0), b1 = task(1), b2 = task(1);
-  tasks_.edge(a1, a2);
-  tasks_.edge(b1, b2);
+  edges({{a1, a2}, {b1, b2}});
   tasks_.carried_edge(a2, b1);
   tasks_.edge(a1, b2);
   const auto programs = in_order();
@@ -127,8 +119,7 @@ TEST_F(ProgramsInOrder, WaitForTheIterationBeforeWhereAnEdgeIsCarried) {
 /// Whoever has waited for this iteration has waited for all of the one before.
 TEST_F(ProgramsInOrder, LeaveOutCarriedWaitsThatOthersImply) {
   const auto a1 = task(0), a2 = task(0), b = task(1);
-  tasks_.edge(a1, a2);
-  tasks_.edge(a1, b);
+  edges({{a1, a2}, {a1, b}});
   tasks_.carried_edge(a2, b);
   const auto programs = in_order();
   EXPECT_THAT(programs.workers[1].waits, ElementsAre(Wait{1, 1, 0, false}));
@@ -137,9 +128,7 @@ TEST_F(ProgramsInOrder, LeaveOutCarriedWaitsThatOthersImply) {
 
 TEST_F(ProgramsInOrder, HaveAChannelForEachPairOfWorkers) {
   const auto a = task(0), b = task(1), c = task(2);
-  tasks_.edge(a, b);
-  tasks_.edge(a, c);
-  tasks_.edge(b, c);
+  edges({{a, b}, {a, c}, {b, c}});
   tasks_.carried_edge(c, a);
   const auto programs = in_order();
   // a → b → c says nothing of a → c between workers, but compiling has left out that edge.
@@ -153,10 +142,7 @@ TEST_F(ProgramsInOrder, HaveChannelsForEventsAndDevices) {
   const auto event = tasks_.precondition();
   const auto kernel = device_task(0), a = task(1), b = task(1);
   const auto out = tasks_.postcondition();
-  tasks_.edge(event, a);
-  tasks_.edge(event, b);
-  tasks_.edge(a, b);
-  tasks_.edge(kernel, b);
+  edges({{event, a}, {event, b}, {a, b}, {kernel, b}});
   tasks_.carried_edge(kernel, a);
   tasks_.edge(b, out);
   const auto programs = in_order();
@@ -171,8 +157,7 @@ TEST_F(ProgramsInOrder, HaveChannelsForEventsAndDevices) {
 /// A device task is issued after those before it have been: the device does the rest.
 TEST_F(ProgramsInOrder, LeaveEdgesBetweenDeviceTasksToTheDevice) {
   const auto a = device_task(0), b = device_task(1), c = device_task(1);
-  tasks_.edge(a, b);
-  tasks_.edge(b, c);
+  edges({{a, b}, {b, c}});
   tasks_.carried_edge(c, b);
   const auto programs = in_order();
   EXPECT_THAT(programs.devices.edges,
@@ -211,8 +196,7 @@ TEST_F(ProgramsQueued, HaveRootsThatWaitForNothing) {
 TEST_F(ProgramsQueued, HaveMoreArrivalsAtFirstForEvents) {
   const auto event = tasks_.precondition();
   const auto a = task(1), b = task(2);
-  tasks_.edge(event, a);
-  tasks_.edge(event, b);
+  edges({{event, a}, {event, b}});
   const auto programs = queued();
   EXPECT_THAT(programs.after_precondition, ElementsAre(ElementsAre(Remote{0, 1}, Remote{0, 2})));
   EXPECT_THAT(programs.workers[1].first, ElementsAre(Correction{0, 1}));
@@ -222,8 +206,7 @@ TEST_F(ProgramsQueued, HaveMoreArrivalsAtFirstForEvents) {
 
 TEST_F(ProgramsQueued, LeaveEdgesBetweenDeviceTasksToTheDevice) {
   const auto a = device_task(0), b = device_task(1), host = task(0);
-  tasks_.edge(a, b);
-  tasks_.edge(a, host);
+  edges({{a, b}, {a, host}});
   const auto programs = queued();
   EXPECT_THAT(programs.devices.edges, ElementsAre(DeviceEdge{0, 1, false}));
   EXPECT_THAT(programs.device_places, ElementsAre(0, 0));
