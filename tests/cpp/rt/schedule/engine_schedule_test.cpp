@@ -172,7 +172,6 @@ void act(Random& random, Runtime& runtime, Chains& chains, std::vector<int>& min
 }
 
 TEST(Schedules, OfThreadsThatSubmitWaitJoinAndStart) {
-  static_cast<void>(usable_cores());  // finds the machine, outside of simulations
   simulated::for_seeds("engine", 4000, [](std::uint64_t seed) {
     Random random = random_of(seed);
     Runtime runtime(options(random));
@@ -196,7 +195,6 @@ TEST(Schedules, OfThreadsThatSubmitWaitJoinAndStart) {
 TEST(Schedules, OfWorkersThatSleepAtOnce) {
   // Little is done but to become idle, or starved, and to wake one another. There may be a thread that waits for an
   // event under a hold, for which worker 0 stays.
-  static_cast<void>(usable_cores());
   simulated::for_seeds("sleep", 8000, [](std::uint64_t seed) {
     Random random = random_of(seed);
     const int workers = 2 + below(random, 3);
@@ -227,7 +225,6 @@ TEST(Schedules, OfWorkersThatSleepAtOnce) {
 }
 
 TEST(Schedules, OfAThreadThatWaitsBesideWhatIsStuck) {
-  static_cast<void>(usable_cores());
   simulated::for_seeds("stuck", 1000, [](std::uint64_t seed) {
     Random random = random_of(seed);
     Runtime runtime(options(random));
@@ -253,7 +250,6 @@ TEST(Schedules, OfAThreadThatWaitsBesideWhatIsStuck) {
 TEST(Schedules, OfAThreadThatLeaves) {
   // Tasks fulfill others of any worker. A thread waits for some, and then looks until all but those of worker 0 have
   // run.
-  static_cast<void>(usable_cores());
   simulated::for_seeds("leave", 1000, [](std::uint64_t seed) {
     Random random = random_of(seed);
     Runtime runtime(options(random));

@@ -177,7 +177,6 @@ void run_badly(Graph<Key>& graph, Random& random) {
 }
 
 TEST(Schedules, OfFlows) {
-  static_cast<void>(usable_cores());
   simulated::for_seeds("flow", 4000, [](std::uint64_t seed) {
     Random random = random_of(seed);
     Runtime runtime(options(random));
@@ -206,7 +205,6 @@ TEST(Schedules, OfFlows) {
 /// Chains of tasks of which some fail half-way are submitted while other threads wait. A task waits for ever only where
 /// its flow has failed, so nobody is told that anything is stuck.
 TEST(Schedules, OfFailuresBesideSubmissions) {
-  static_cast<void>(usable_cores());
   simulated::for_seeds("failures", 2000, [](std::uint64_t seed) {
     Random random = random_of(seed);
     Runtime runtime(options(random));
@@ -257,7 +255,6 @@ TEST(Schedules, OfFailuresBesideSubmissions) {
 
 /// A flow that a thread outside holds is waited for to its end, and one that nobody holds is found stuck beside it.
 TEST(Schedules, OfHeldFlows) {
-  static_cast<void>(usable_cores());
   simulated::for_seeds("holds", 1000, [](std::uint64_t seed) {
     Random random = random_of(seed);
     Runtime runtime(options(random));

@@ -173,7 +173,6 @@ void run_rank(World& world, Network& network, int rank) {
 }
 
 TEST(Schedules, OfForksOverRanks) {
-  static_cast<void>(usable_cores());
   simulated::for_seeds("ranks", 1000, [](std::uint64_t seed) {
     Random random = random_of(seed);
     World world(random);

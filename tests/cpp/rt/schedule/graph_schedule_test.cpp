@@ -46,7 +46,6 @@ void run_random_graph(Random& random) {
 }
 
 TEST(Schedules, OfRandomGraphs) {
-  static_cast<void>(usable_cores());
   simulated::for_seeds("graph", 4000, [](std::uint64_t seed) {
     Random random(seed);
     run_random_graph(random);
@@ -56,7 +55,6 @@ TEST(Schedules, OfRandomGraphs) {
 TEST(Schedules, OfWorkersThatWaitForOneAnother) {
   // Small graphs, several short launches, and workers that park at once: a message that is lost at the end of a launch
   // is not made up for.
-  static_cast<void>(usable_cores());
   simulated::for_seeds("window", 8000, [](std::uint64_t seed) {
     Random random(seed);
     const int workers = between(random, 2, 3);
@@ -75,7 +73,6 @@ TEST(Schedules, OfWorkersThatWaitForOneAnother) {
 
 TEST(Schedules, OfDevicesThatAreLate) {
   // The launch is over, and the graph is gone, before the device returns from `done`.
-  static_cast<void>(usable_cores());
   simulated::for_seeds("late", 4000, [](std::uint64_t seed) {
     Random random(seed);
     const int workers = between(random, 1, 2);
@@ -98,7 +95,6 @@ TEST(Schedules, OfDevicesThatAreLate) {
 
 TEST(Schedules, OfLaunchesThatEndOthers) {
   // The end of a launch ends a launch of another graph, while another thread ends the next launch of the first graph.
-  static_cast<void>(usable_cores());
   simulated::for_seeds("ends", 4000, [](std::uint64_t seed) {
     Random random(seed);
     const int workers = between(random, 1, 2);
@@ -285,7 +281,6 @@ class Launches {
 };
 
 TEST(Schedules, OfLaunches) {
-  static_cast<void>(usable_cores());
   simulated::for_seeds("launch", 4000, [](std::uint64_t seed) {
     Random random(seed);
     Runtime runtime(options(random, between(random, 1, 3)));

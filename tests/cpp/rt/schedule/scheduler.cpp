@@ -15,9 +15,12 @@
 #include <cstring>
 #include <random>
 
-namespace taskgrain::rt::detail {
+namespace taskgrain::rt {
+std::vector<std::vector<int>> usable_cores();  // taskgrain/rt/cores.hpp
+namespace detail {
 extern bool asymmetric_barriers;  // sleep.hpp
 }
+}  // namespace taskgrain::rt
 
 namespace taskgrain::rt::simulated {
 
@@ -364,6 +367,7 @@ static void run(std::uint64_t seed, const std::function<void(std::uint64_t seed)
 }
 
 void for_seeds(const char* name, int number, const std::function<void(std::uint64_t seed)>& body) {
+  static_cast<void>(usable_cores());  // finds the machine, outside of simulations
   const char* const first_text = std::getenv("TASKGRAIN_TEST_SEED");
   const char* const factor_text = std::getenv("TASKGRAIN_TEST_ROUNDS");
   const double factor = factor_text == nullptr ? 1 : std::atof(factor_text);
