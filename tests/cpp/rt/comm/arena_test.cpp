@@ -13,15 +13,14 @@
 namespace taskgrain::rt::detail {
 namespace {
 
-struct Memory {
-  Memory() : descriptor(Segment::make(2)), segment(descriptor, 0) { close(descriptor); }
-  const int descriptor;
-  Segment segment;
+struct ArenaOfRank : testing::Test {
+  ArenaOfRank() { close(descriptor); }
+  const int descriptor = Segment::make(2);
+  Segment segment{descriptor, 0};
+  Arena arena{segment};
 };
 
-TEST(Arena, GivesPiecesApartThatCanBeWritten) {
-  Memory memory;
-  Arena arena(memory.segment);
+TEST_F(ArenaOfRank, GivesPiecesApartThatCanBeWritten) {
   std::vector<std::byte*> pieces;
   for (const std::size_t bytes : {0u, 1u, 127u, 128u, 129u, 100'000u}) {
     std::byte* const piece = arena.allocate(bytes);
@@ -32,21 +31,17 @@ TEST(Arena, GivesPiecesApartThatCanBeWritten) {
   }
 }
 
-TEST(Arena, KnowsWhatLiesInIt) {
-  Memory memory;
-  Arena arena(memory.segment);
+TEST_F(ArenaOfRank, KnowsWhatLiesInIt) {
   arena.allocate(1000);
   std::byte* const piece = arena.allocate(1000);
-  EXPECT_EQ(memory.segment.arena(0).data() + arena.find({piece, 1000}), piece);
+  EXPECT_EQ(segment.arena(0).data() + arena.find({piece, 1000}), piece);
   std::byte elsewhere[10];
   EXPECT_EQ(arena.find(elsewhere), SIZE_MAX);
-  EXPECT_EQ(arena.find({piece, memory.segment.arena(0).size()}), SIZE_MAX);
-  EXPECT_EQ(arena.find({memory.segment.arena(1).data(), 1}), SIZE_MAX);
+  EXPECT_EQ(arena.find({piece, segment.arena(0).size()}), SIZE_MAX);
+  EXPECT_EQ(arena.find({segment.arena(1).data(), 1}), SIZE_MAX);
 }
 
-TEST(Arena, GivesOutAgainWhatWasReleased) {
-  Memory memory;
-  Arena arena(memory.segment);
+TEST_F(ArenaOfRank, GivesOutAgainWhatWasReleased) {
   std::byte* const a = arena.allocate(1000);
   std::byte* const b = arena.allocate(1000);
   std::byte* const c = arena.allocate(1000);
@@ -56,9 +51,7 @@ TEST(Arena, GivesOutAgainWhatWasReleased) {
   EXPECT_EQ(arena.allocate(3000), a);
 }
 
-TEST(Arena, LeavesAloneWhatItHasNotGiven) {
-  Memory memory;
-  Arena arena(memory.segment);
+TEST_F(ArenaOfRank, LeavesAloneWhatItHasNotGiven) {
   std::byte* const a = arena.allocate(1000);
   arena.release(a + 128);
   arena.release(nullptr);
@@ -67,18 +60,14 @@ TEST(Arena, LeavesAloneWhatItHasNotGiven) {
   EXPECT_EQ(arena.allocate(10), a);
 }
 
-TEST(Arena, SaysThatItIsUsedUp) {
-  Memory memory;
-  Arena arena(memory.segment);
-  EXPECT_THROW(arena.allocate(memory.segment.arena(0).size() + 1), std::system_error);
+TEST_F(ArenaOfRank, SaysThatItIsUsedUp) {
+  EXPECT_THROW(arena.allocate(segment.arena(0).size() + 1), std::system_error);
   EXPECT_THROW(arena.allocate(SIZE_MAX), std::system_error);
   EXPECT_NE(arena.allocate(1), nullptr);
 }
 
 /// Against a model: pieces do not overlap, and keep what is written into them.
-TEST(Arena, GivesAndTakesAtRandom) {
-  Memory memory;
-  Arena arena(memory.segment);
+TEST_F(ArenaOfRank, GivesAndTakesAtRandom) {
   Dice dice(1);
   struct Piece {
     std::size_t bytes;
@@ -104,7 +93,7 @@ TEST(Arena, GivesAndTakesAtRandom) {
     }
   }
   for (const auto& [piece, what] : pieces) arena.release(piece);
-  EXPECT_EQ(arena.allocate(1), memory.segment.arena(0).data());
+  EXPECT_EQ(arena.allocate(1), segment.arena(0).data());
 }
 
 }  // namespace
