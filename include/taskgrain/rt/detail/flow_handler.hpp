@@ -9,17 +9,14 @@
 #include <memory>
 #include <string>
 #include <type_traits>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
-#include "taskgrain/rt/detail/batch.hpp"
-#include "taskgrain/rt/detail/counters.hpp"
 #include "taskgrain/rt/detail/engine.hpp"
 #include "taskgrain/rt/detail/entry.hpp"
+#include "taskgrain/rt/detail/flow_share.hpp"
 #include "taskgrain/rt/detail/flow_tasks.hpp"
 #include "taskgrain/rt/detail/key.hpp"
-#include "taskgrain/rt/detail/numbered_counters.hpp"
 #include "taskgrain/rt/detail/packed_key.hpp"
 #include "taskgrain/rt/detail/surely.hpp"
 #include "taskgrain/rt/detail/tasks.hpp"
@@ -139,22 +136,7 @@ class FlowHandler final : public Handler {
   static constexpr bool sequence = requires(Tasks& of, Key key) {
     { of.traced(key) } -> std::same_as<TracedTask>;
   };
-  struct Hash {
-    std::size_t operator()(const K& key) const noexcept { return hash_key(key); }
-  };
-  struct Same {
-    bool operator()(const K& a, const K& b) const noexcept { return same_key(a, b); }
-  };
-  using Waiting = std::conditional_t<WithNumber<Tasks, K>, NumberedCounters<K, Tasks>, Counters<K>>;
-  /// The data of one worker. Only its thread writes them.
-  struct alignas(apart) Share {
-    Waiting waiting;                        // others read its size
-    Counts counts;                          // others read them
-    std::unordered_set<K, Hash, Same> ran;  // or wait: all that were fulfilled, where the runtime checks
-    [[no_unique_address]] std::conditional_t<WithAtOnce<Tasks>, Batch<K>, NoBatch> batch;
-    std::uint64_t notified = 0;                // tasks of which other workers were notified
-    std::vector<std::uint64_t> last_notified;  // by worker, the number of the last of these that it was notified of
-  };
+  using Share = FlowShare<K, Tasks>;
 
   Share& share_of(int worker) const noexcept { return shares_[static_cast<std::size_t>(worker)]; }
   template <typename Between>
@@ -251,16 +233,14 @@ class FlowHandler final : public Handler {
   };
   /// Fulfills the successors of a task here; each other worker that has some gets one message.
   void notify_successors(Worker& here, Share& share, const K& key) {
-    ++share.notified;
+    share.notified.next_task();
     const Notify<true> notify{*this, here, share, key};
     tasks.functions.after(key, notify);
   }
   [[gnu::noinline]] void notify(Worker& here, Share& share, int owner, Key key, Key next) {
     if (static_cast<unsigned>(owner) >= workers_) [[unlikely]]
       tasks.no_such_worker(next, owner);
-    if (share.last_notified.empty()) [[unlikely]]
-      share.last_notified.resize(workers_);
-    if (std::exchange(share.last_notified[static_cast<std::size_t>(owner)], share.notified) == share.notified) return;
+    if (!share.notified.add(owner, workers_)) return;
     const PackedKey<K> packed = pack_key<K>(key);
     share.counts.begin();
     here.send(owner, notifications_.number(), packed);
