@@ -31,8 +31,10 @@ class Notified {
   }
 
  private:
-  std::uint64_t task_ = 0;           // its number, counted from 1
-  std::vector<std::uint64_t> last_;  // by worker, the last task of which it was notified
+  std::uint64_t task_ = 0;  // its number, counted from 1
+  // By worker, the last task of which it was notified. On lines of its own: a small block of the heap may lie beside
+  // what the others read for each task, and each message would take that from them.
+  std::vector<std::uint64_t, ApartAllocator<std::uint64_t>> last_;
 };
 
 template <typename K, typename Tasks>
