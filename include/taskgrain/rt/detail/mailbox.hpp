@@ -76,6 +76,7 @@ class alignas(apart) Mailbox {
     const std::size_t number = received_.load(std::memory_order_relaxed);
     const std::uint64_t head = slots_[number & mask_].head.load(std::memory_order_acquire);
     if ((head & 1) != lap(number)) return false;
+    if (number % slots_in_line == 0) __builtin_prefetch(&slots_[(number + slots_in_line) & mask_]);
     const std::size_t more = head >> 1 & 3;
     entry.handler = static_cast<std::uint32_t>(head >> 3);
     entry.payload.words[0] = slots_[number & mask_].payload;
@@ -95,6 +96,8 @@ class alignas(apart) Mailbox {
     std::atomic<std::uint64_t> head{0};
     std::uint64_t payload = 0;
   };
+  /// With the first entry of a line the receiver lets the next line come, where further entries may lie already.
+  static constexpr std::size_t slots_in_line = 64 / sizeof(Slot);
 
   Mailbox(std::size_t capacity, int number) noexcept
       : mask_(capacity - 1), slots_(reinterpret_cast<Slot*>(this + 1)), number_(number) {
