@@ -140,13 +140,14 @@ TaskGraph CompiledBody::graph_of(const Body& body, const std::string& name,
     if (step.access.id != 0) accesses.push_back(step.access);
     for (Access& access : accesses)  // a graph has one order
       if (access.mode == Mode::commutative) access.mode = Mode::read_write;
-    dependences.find(accesses, never, [&](std::uint64_t before) {
+    const auto follow = [&](std::uint64_t before) {  // counted from 1
       if (number < number_of_steps)
-        graph.edge(steps[before].node, step.node);
-      else if (before < number_of_steps)
-        graph.carried_edge(steps[before].node, step.node);
-    });
-    dependences.enter(number, accesses);
+        graph.edge(steps[before - 1].node, step.node);
+      else if (before <= number_of_steps)
+        graph.carried_edge(steps[before - 1].node, step.node);
+    };
+    dependences.find(number + 1, accesses, never, [&](const WholeGroup& group) { group.each(follow); });
+    dependences.enter(number + 1, accesses, 0);
   }
   return graph;
 }

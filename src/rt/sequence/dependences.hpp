@@ -1,6 +1,6 @@
 #pragma once
 
-/// Which earlier tasks a task comes after, from what they use. Tasks have ascending numbers.
+/// Which earlier tasks a task comes after, from what they use. Tasks have ascending numbers, from 1.
 ///
 /// The tasks that use one piece of data fall into groups, one after the other. Those of a group do not exclude each
 /// other: readers, parts of one sum, tasks that commute, or one task that writes. For each piece of data:
@@ -9,6 +9,7 @@
 /// Of data that overlaps, a reader comes after the last that wrote, and any other after all of the last group.
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -17,6 +18,42 @@
 #include "sequence/registry.hpp"
 
 namespace taskgrain::rt::detail {
+
+/// Some tasks, most of which were given shortly before the last of them, and so are bits.
+struct Group {
+  std::uint64_t last = 0;     // of them; 0: there is none
+  std::uint64_t near = 0;     // bit k: the task given k tasks before the last is one of them
+  std::uint64_t earlier = 0;  // bit k: that task ends before one of them begins
+
+  static constexpr std::uint64_t reach = 63;  // bits further back than the last
+
+  /// Whether bits are lost, seen from a later task.
+  bool reaches_too_far(std::uint64_t number) const noexcept {
+    const std::uint64_t by = number - last;
+    return by > reach || near >> (reach + 1 - by) != 0;
+  }
+  /// Calls `each` with those that are bits, in their order.
+  template <typename Each>
+  void each_near(const Each& each) const {
+    for (std::uint64_t left = near; left != 0;) {
+      const auto k = static_cast<unsigned>(std::bit_width(left)) - 1;
+      left ^= std::uint64_t{1} << k;
+      each(last - k);
+    }
+  }
+};
+
+/// A group, and those of it that lie further back; null: there are none.
+struct WholeGroup {
+  const Group& group;
+  const std::vector<std::uint64_t>* far;
+
+  template <typename Each>
+  void each(const Each& each) const {
+    if (far != nullptr) std::ranges::for_each(*far, each);
+    group.each_near(each);
+  }
+};
 
 class Dependences {
  public:
@@ -28,31 +65,41 @@ class Dependences {
   /// Finds the tasks that one with these accesses comes after, and makes room for it. \pre no piece of data is named
   /// twice
   /// \param ended   ended(number) is whether nothing needs to come after that task any more
-  /// \param follow  is called with each task that it comes after; some have ended, some come twice
+  /// \param follow  is called with each group that it comes after; some tasks have ended, some come twice
   template <typename Ended, typename Follow>
-  void find(std::span<const Access> accesses, const Ended& ended, const Follow& follow) {
+  void find(std::uint64_t number, std::span<const Access> accesses, const Ended& ended, const Follow& follow) {
     if (states_.size() < registry_.size()) states_.resize(registry_.size());
     for (const Access& access : accesses) {
       State& state = states_[access.index];
       const bool joining = joins(state, access.mode);
-      if (joining ? state.group.size() == state.group.capacity() : state.before.capacity() == 0) [[unlikely]]
-        make_room(state, joining, ended);
-      for (const std::uint64_t other : joining ? state.before : state.group) follow(other);
-      for (const std::uint32_t other : registry_[access.index].overlaps)
-        each_before(states_[other], access.mode, follow);
+      if (joining && state.group.reaches_too_far(number)) [[unlikely]]
+        make_room(state.far, ended);
+      follow(joining ? state.whole_before() : state.whole());
+      for (const std::uint32_t other : registry_[access.index].overlaps) {
+        const State& of = states_[other];
+        follow(access.mode == Mode::read && of.mode == Mode::read ? of.whole_before() : of.whole());
+      }
     }
   }
   /// Enters it. \pre `find` was called with these accesses, and nothing was entered since
-  void enter(std::uint64_t number, std::span<const Access> accesses) noexcept {
+  /// \param earlier  bit k: the task given k tasks before it ends before it begins
+  void enter(std::uint64_t number, std::span<const Access> accesses, std::uint64_t earlier) noexcept {
     for (const Access& access : accesses) {
       State& state = states_[access.index];
-      if (!joins(state, access.mode)) {
-        state.before.swap(state.group);
-        state.group.clear();
+      if (joins(state, access.mode)) {
+        if (state.group.reaches_too_far(number)) [[unlikely]]
+          keep_far(state, number);
+        const std::uint64_t by = number - state.group.last;
+        const bool all_far = by > Group::reach;
+        state.group = {number, (all_far ? 0 : state.group.near << by) | 1,
+                       (all_far ? 0 : state.group.earlier << by) | earlier};
+      } else {
         state.mode = access.mode;
+        state.before = state.group;
+        state.group = {number, 1, earlier};
+        if (state.any_far) [[unlikely]]
+          state.begin_far();
       }
-      if (state.group.size() == state.group.capacity()) __builtin_unreachable();  // `find` has made room
-      state.group.push_back(number);
     }
   }
   /// Calls `each` with the tasks that use the data last, or what overlaps it: all others come before these.
@@ -60,12 +107,12 @@ class Dependences {
   void each_last(std::uint32_t index, const Each& each) const {
     each_own(index, each);
     for (const std::uint32_t other : registry_[index].overlaps)
-      if (other < states_.size()) std::ranges::for_each(states_[other].group, each);
+      if (other < states_.size()) states_[other].whole().each(each);
   }
   /// Calls `each` with the tasks that use the data itself last.
   template <typename Each>
   void each_own(std::uint32_t index, const Each& each) const {
-    if (index < states_.size()) std::ranges::for_each(states_[index].group, each);
+    if (index < states_.size()) states_[index].whole().each(each);
   }
   void forget(std::uint32_t index) noexcept {
     if (index < states_.size()) states_[index] = State{};
@@ -73,24 +120,41 @@ class Dependences {
   void clear() noexcept { states_.clear(); }
 
  private:
-  struct State {
+  struct alignas(64) State {
     Mode mode = Mode::write;
-    std::vector<std::uint64_t> before, group;
+    bool any_far = false;  // one of the lists is not empty
+    Group group, before;
+    // A cache line for what is not far, and another:
+    std::vector<std::uint64_t> far, far_before;  // of the group, and of the one before it
+
+    WholeGroup whole() const noexcept { return {group, any_far ? &far : nullptr}; }
+    WholeGroup whole_before() const noexcept { return {before, any_far ? &far_before : nullptr}; }
+    void begin_far() noexcept {
+      far.swap(far_before);
+      far.clear();
+      any_far = !far_before.empty();
+    }
   };
 
+  /// For all that are near.
   template <typename Ended>
-  [[gnu::noinline]] static void make_room(State& state, bool joining, const Ended& ended) {
-    if (!joining) return state.before.reserve(1);
-    std::erase_if(state.group, ended);
-    if (state.group.size() > state.group.capacity() / 2) state.group.reserve(2 * state.group.capacity());
+  [[gnu::noinline]] static void make_room(std::vector<std::uint64_t>& far, const Ended& ended) {
+    constexpr std::size_t most = Group::reach + 1;
+    if (far.capacity() - far.size() >= most) return;
+    std::erase_if(far, ended);
+    if (far.capacity() - far.size() < std::max(most, far.size())) far.reserve(2 * far.size() + most);
+  }
+  /// \pre there is room
+  [[gnu::noinline]] static void keep_far(State& state, std::uint64_t number) noexcept {
+    state.group.each_near([&](std::uint64_t one) {
+      if (number - one <= Group::reach) return;
+      if (state.far.size() == state.far.capacity()) __builtin_unreachable();
+      state.far.push_back(one);
+    });
+    state.any_far = state.any_far || !state.far.empty();
   }
   static bool joins(const State& state, Mode mode) noexcept {
     return state.mode == mode && (mode == Mode::read || mode == Mode::commutative || mode == Mode::reduce);
-  }
-  template <typename Follow>
-  static void each_before(const State& state, Mode mode, const Follow& follow) {
-    for (const std::uint64_t other : mode == Mode::read && state.mode == Mode::read ? state.before : state.group)
-      follow(other);
   }
 
   const DataRegistry& registry_;

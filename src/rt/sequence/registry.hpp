@@ -22,10 +22,11 @@ bool overlap(const Region& a, const Region& b) noexcept;
 class DataRegistry {
  public:
   struct Entry {
-    std::uint64_t id = 0;  // of the whole process; 0: free
-    std::string name;
+    std::uint64_t id = 0;                 // of the whole process; 0: free
+    std::vector<std::uint32_t> overlaps;  // indices of others
     int home = 0;
     bool token = false;  // its memory says nothing
+    std::string name;
     // Across ranks:
     int rank = -1;                // whose tasks write it; -1: of any
     bool travels = true;          // its bytes say everything
@@ -33,7 +34,6 @@ class DataRegistry {
     std::weak_ptr<void> owner{};  // of the memory, if it may go
     std::vector<Region> regions;
     std::vector<Region> objects;                // that have the regions, and no bytes for other ranks: they order alone
-    std::vector<std::uint32_t> overlaps;        // indices of others
     bool is_removed = false, is_swept = false;  // by `reclaim`
   };
 

@@ -17,7 +17,8 @@ using Kind = WindowTask::Kind;
 constexpr std::uint64_t ahead = 12;
 
 std::size_t checked_window(std::size_t window) {
-  if (!std::has_single_bit(window)) throw_usage({"window is ", std::to_string(window), ", allowed are powers of two"});
+  if (!std::has_single_bit(window) || window > Ends::most)
+    throw_usage({"window is ", std::to_string(window), ", allowed are powers of two up to 2^31"});
   return window;
 }
 
@@ -26,14 +27,15 @@ std::size_t checked_window(std::size_t window) {
 Window::Window(Runtime& runtime, const std::string& name, std::size_t size, const DataRegistry& registry,
                WindowOwner& owner)
     : runtime_(runtime), engine_(engine_of(runtime)), owner_(owner), tasks_(checked_window(size)), mask_(size - 1),
-      given_(size), dependences_(registry), pools_(static_cast<std::size_t>(runtime.workers())),
-      flow_(runtime, Tasks{this}, name) {}
+      newest_first_(engine_.options().order == Order::newest), ends_(size), seen_(size),
+      reach_(size > Group::reach ? ~std::uint64_t{0} : (std::uint64_t{1} << size) - 1), dependences_(registry),
+      pools_(static_cast<std::size_t>(runtime.workers())), flow_(runtime, Tasks{this}, name) {}
 
 // -- a task is given
 
 WindowTask& Window::begin(int worker, TaskOptions&& options, const EventType* event) {
   WindowTask& node = task_of(submitted_ + 1);
-  if (!node.ended()) wait_for_room();
+  if (!ends_.ended(submitted_ + 1 - size())) wait_for_room();
   task_of(submitted_ + 1 + ahead).prefetch();
   node.worker = worker;
   node.priority = options.priority;
@@ -52,51 +54,54 @@ void Window::end(WindowTask& node, std::span<const Access> accesses) {
     for (const Access& access : accesses)
       if (access.mode == Mode::commutative) node.locks.push_back(&locks_[access.index]);
     if (node.locks.size() > 1) std::ranges::sort(node.locks);  // all take them in one order, so none waits in a circle
-    const std::uint64_t earlier = find_before(accesses);
     if (node.kind == Kind::plain && (!node.locks.empty() || node.event != nullptr)) node.kind = Kind::special;
-    node.expect(before_.size());
-    dependences_.enter(submitted_, accesses);
-    given_[submitted_ & mask_].earlier = earlier;
-    if (node.give(before_, [this](std::uint64_t number) -> WindowTask& { return task_of(number); }))
-      ready(node);  // or all before it have ended, so that it orders nothing
-  } catch (...) {   // no memory: it was not given
+    const std::uint64_t before = find_before(node, accesses);
+    dependences_.enter(submitted_, accesses, before);
+    ends_.open(submitted_);
+    if (ends_.all_ended(node)) ready(node);  // or all before it have ended, so that it orders nothing
+  } catch (...) {                            // no memory: it was not given
     node.drop();
+    ends_.drop(submitted_);
     throw;
   }
 }
 
 /// Finds those that the last task waits for. It need not wait for one that another of them waits for.
-/// \returns its Given::earlier
-std::uint64_t Window::find_before(std::span<const Access> accesses) {
-  constexpr std::uint64_t known = 64;
-  const auto bit = [](std::uint64_t distance) { return std::uint64_t{1} << (distance - 1); };
-  before_.clear();
+/// \returns bit k: the task given k tasks before it ends before it begins
+std::uint64_t Window::find_before(WindowTask& node, std::span<const Access> accesses) {
+  const std::uint64_t number = submitted_;
   std::uint64_t own = 0, earlier = 0;
+  node.far.clear();
   dependences_.find(
-      accesses, [this](std::uint64_t number) { return has_ended(number); },
-      [&](std::uint64_t number) {
-        const std::uint64_t distance = submitted_ - number;
-        Given& given = given_[number & mask_];
-        if (distance >= size() || given.seen == submitted_) return;
-        given.seen = submitted_;
-        before_.push_back(number);
-        if (distance > known) return;
-        own |= bit(distance);
-        earlier |= given.earlier << (distance - 1) << 1;
+      number, accesses, [this](std::uint64_t other) { return has_ended(other); },
+      [&](const WholeGroup& of) {
+        const Group& group = of.group;
+        if (group.reaches_too_far(number) || of.far != nullptr) [[unlikely]] {
+          find_far(node, of);
+          if (number - group.last > Group::reach) return;
+        }
+        own |= group.near << (number - group.last);
+        earlier |= group.earlier << (number - group.last);
       });
-  if ((own & earlier) != 0)
-    std::erase_if(before_, [&](std::uint64_t number) {
-      const std::uint64_t distance = submitted_ - number;
-      return distance <= known && (earlier & bit(distance)) != 0;
-    });
+  node.near = own & ~earlier & reach_;
   return own | earlier;
+}
+
+/// Those that `near` does not reach.
+void Window::find_far(WindowTask& node, const WholeGroup& group) {
+  group.each([&](std::uint64_t number) {
+    const std::uint64_t distance = submitted_ - number;
+    if (distance > Group::reach && distance < size() && std::exchange(seen_[number & mask_], submitted_) != submitted_)
+      node.far.push_back(number);
+  });
 }
 
 void Window::note_order(std::span<const Access> accesses) {
   if (trace() == nullptr) return;
   std::vector<std::uint64_t> before;
   const auto add = [&](std::uint64_t number) { before.push_back(first_traced_ + number); };
-  dependences_.find(accesses, [](std::uint64_t) { return false; }, add);
+  dependences_.find(
+      submitted_ + 1, accesses, [](std::uint64_t) { return false; }, [&](const WholeGroup& group) { group.each(add); });
   for (const Access& access : accesses)
     if (access.mode == Mode::commutative) {
       std::uint64_t last = 0;
@@ -129,10 +134,12 @@ void Window::run(WindowTask& node) {
     node.function(Turn{0, this_worker(), 0});
     if (launches) return;
   }
-  const auto ready_next = [this](WindowTask& next) { ready(next); };
-  if (node.kind != Kind::plain) node.unlock(ready_next);
+  if (node.kind != Kind::plain) node.unlock([this](WindowTask& next) { ready(next); });
+  node.function.reset();
   try {
-    node.end(ready_next);
+    ends_.end(
+        node.number, [this](std::uint32_t place) -> Before& { return tasks_[place]; },
+        [this](std::uint32_t place) { ready(tasks_[place]); }, newest_first_);
   } catch (...) {  // no memory for what comes after it; its place may be another task's by now, and so it has no name
     engine_.fail(*flow_.handler_, flow_.handler_->tasks.name);
   }
@@ -206,8 +213,8 @@ void Window::wait_until(const std::function<bool()>& done) {
 
 void Window::wait_for_room() {
   // A quarter of the places at a time: each wait takes a while to begin and to end.
-  const WindowTask &next = task_of(submitted_ + 1), &later = task_of(submitted_ + 1 + size() / 4);
-  wait_until([&] { return next.ended() && later.ended(); });
+  const std::uint64_t next = submitted_ + 1 - size(), later = next + size() / 4;
+  wait_until([=, this] { return ends_.ended(next) && ends_.ended(later); });
 }
 
 void Window::wait_for_tasks() {
@@ -251,7 +258,7 @@ void Window::wait_for_flow() {
     } catch (...) {
       if (!thrown) thrown = std::current_exception();  // a launch failed after the first wait
     }
-    for (WindowTask& node : tasks_) node.drop();
+    for (WindowTask& node : tasks_) node.drop(), ends_.drop(node.number);
     for (auto& [index, lock] : locks_) lock.clear();
     dependences_.clear();
     ++drops_;

@@ -114,16 +114,11 @@ class Window final : AsyncOwner {
     TracedTask traced(Key key) const noexcept { return window->traced(*key.node); }
   };
 
-  /// What the thread that gives tasks knows of one, by its place: no other thread moves these cache lines.
-  struct Given {
-    std::uint64_t seen = 0;     // the last task that has it among those it uses data after
-    std::uint64_t earlier = 0;  // bit k: the task given k + 1 tasks before it ends before it begins
-  };
-
   WindowTask& task_of(std::uint64_t number) noexcept { return tasks_[number & mask_]; }
-  bool has_ended(std::uint64_t number) noexcept { return task_of(number).number != number || task_of(number).ended(); }
+  bool has_ended(std::uint64_t number) const noexcept { return submitted_ - number >= size() || ends_.ended(number); }
   bool all_ended() noexcept;
-  std::uint64_t find_before(std::span<const Access> accesses);
+  std::uint64_t find_before(WindowTask& node, std::span<const Access> accesses);
+  void find_far(WindowTask& node, const WholeGroup& group);
   void wait_for_room();
   void stop_graphs() noexcept;
 
@@ -139,13 +134,15 @@ class Window final : AsyncOwner {
   WindowOwner& owner_;
   std::vector<WindowTask> tasks_;
   const std::size_t mask_;
+  const bool newest_first_;  // a worker runs them: so what was given first is queued last
+  Ends ends_;
   const std::uint64_t first_traced_ = trace() == nullptr ? 0 : trace()->add();
   // By the thread that gives tasks:
   std::uint64_t submitted_ = 0, oldest_ = 1, drops_ = 0;
-  std::vector<Given> given_;
+  std::vector<std::uint64_t> seen_;  // by place: the last task that comes after the task there, which is far before
+  const std::uint64_t reach_;        // bit k: the task given k tasks before another is in the window with it
   Dependences dependences_;
   std::map<std::uint32_t, CommuteLock> locks_;  // by the index of the data
-  std::vector<std::uint64_t> before_;           // the task that is given
 
   std::atomic<int> launched_{0};              // added by tasks, and subtracted by what ends these
   std::atomic<bool> waits_{false};            // the thread that gives tasks, for some of them to end; by that thread

@@ -1,0 +1,112 @@
+#pragma once
+
+/// Which tasks of a window have ended, and which tasks wait for one of them.
+///
+/// A task waits at one of those that it comes after: the last one that has not ended. Who ends that one looks at the
+/// others for it, and lets it wait at the next, or finds that it is ready. So nothing is counted, and most tasks are put
+/// into a list once, however many they come after.
+///
+/// Each place of the window has a word, of task n that was given there last:
+///   {n, open, w}  n has not ended; w, its `next`, the `next` of that, … wait for it
+///   {n, ended}    n has ended
+/// A place is given again only after that, so n has ended ⇔ the word of its place is not {n, open, …}.
+///
+/// Written by the thread that gives tasks (`open`), by who lets a task wait (`wait`), and by who ends the task (`end`).
+/// The word names its task, so nobody waits at one that has got the place meanwhile. Each passes on what it has seen, so
+/// all that a task comes after happens before it.
+
+#include <atomic>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "taskgrain/rt/detail/pause.hpp"
+
+namespace taskgrain::rt::detail {
+
+/// What a task comes after. Written by the thread that gives it; then by who has taken it from the list it waits in.
+struct Before {
+  std::uint64_t number = 0;        // of the task, from 1
+  std::uint64_t near = 0;          // bit k: the task given k tasks before it, if it may not have ended
+  std::vector<std::uint64_t> far;  // numbers of such tasks further back; it keeps its memory for the next task
+  std::uint32_t next = 0;          // the place, from 1, of another task that waits where it does; 0: there is none
+};
+
+class Ends {
+ public:
+  static constexpr std::size_t most = std::size_t{1} << 31;
+
+  /// \param size  of the window, a power of two of at most `most`
+  explicit Ends(std::size_t size) : mask_(size - 1), words_(size) {
+    for (auto& word : words_) word.store(tag_ended, std::memory_order_relaxed);
+  }
+
+  // -- by the thread that gives tasks
+
+  /// A task is given. \pre the one that had its place has ended
+  void open(std::uint64_t number) noexcept { at(number).store(tag(number), std::memory_order_release); }
+  /// \pre no task waits, and none is given after it, or all are dropped
+  void drop(std::uint64_t number) noexcept { at(number).store(tag(number) | tag_ended, std::memory_order_release); }
+
+  // -- by any thread
+
+  /// \pre it was given, and less than two windows ago
+  bool ended(std::uint64_t number) const noexcept {
+    return (words_[number & mask_].load(std::memory_order_acquire) & tag_mask) != tag(number);
+  }
+  /// Whether all that a task comes after has ended. If not, it waits, and belongs to who ends what it waits for.
+  bool all_ended(Before& task) noexcept {
+    while (task.near != 0) {
+      const auto back = static_cast<unsigned>(std::countr_zero(task.near));
+      task.near &= task.near - 1;
+      if (wait(task.number - back, task)) return false;
+    }
+    while (!task.far.empty()) {
+      const std::uint64_t number = task.far.back();
+      task.far.pop_back();
+      if (wait(number, task)) return false;
+    }
+    return true;
+  }
+  /// Ends a task, whose place may then be given again.
+  /// \param at_place  the Before of the task in a place
+  /// \param ready  is called with the place of each task that waits no more
+  /// \param newest_first  in which order, if they wait in that of the program
+  template <typename At, typename Ready>
+  void end(std::uint64_t number, const At& at_place, const Ready& ready, bool newest_first) {
+    auto next = static_cast<std::uint32_t>(at(number).exchange(tag(number) | tag_ended, std::memory_order_acq_rel));
+    if (!newest_first) {
+      std::uint32_t last = std::exchange(next, 0);
+      while (last != 0) last = std::exchange(at_place(last - 1).next, std::exchange(next, last));
+    }
+    while (next != 0) {
+      const std::uint32_t one = next;
+      next = at_place(one - 1).next;  // before it can wait elsewhere, or run and end
+      if (all_ended(at_place(one - 1))) ready(one - 1);
+    }
+  }
+
+ private:
+  // A word: the number, a bit that is set if it has ended, and a place from 1 that waits.
+  static constexpr std::uint64_t tag_ended = std::uint64_t{1} << 32, tag_mask = ~(tag_ended - 1);
+  static constexpr std::uint64_t tag(std::uint64_t number) noexcept { return number << 33; }
+
+  std::atomic<std::uint64_t>& at(std::uint64_t number) noexcept { return words_[number & mask_]; }
+  bool wait(std::uint64_t number, Before& task) noexcept {
+    std::atomic<std::uint64_t>& word = at(number);
+    std::uint64_t now = word.load(std::memory_order_acquire);
+    const std::uint64_t waits = tag(number) | ((task.number & mask_) + 1);
+    do {
+      if ((now & tag_mask) != tag(number)) return false;
+      task.next = static_cast<std::uint32_t>(now);
+    } while (!word.compare_exchange_weak(now, waits, std::memory_order_release, std::memory_order_acquire));
+    return true;
+  }
+
+  const std::size_t mask_;
+  std::vector<std::atomic<std::uint64_t>, ApartAllocator<std::atomic<std::uint64_t>>> words_;  // by place
+};
+
+}  // namespace taskgrain::rt::detail
