@@ -30,34 +30,33 @@ void Submission::check(std::span<const Access> accesses, const Access* also, con
   if (options.worker < -1 || options.worker >= workers_)
     throw_usage({described(options), ": worker is ", std::to_string(options.worker), ", allowed are 0 to ",
                  std::to_string(workers_ - 1)});
-  check_rank(options.name, options.rank);
-  accesses_.clear();
-  ++checks_;
-  // Called in two places, it would be a function of its own, and a task cost 100 instructions more.
-  const auto add = [&](const Access& access) __attribute__((always_inline)) {
+  if (options.rank != -1) check_rank(options.name, options.rank);
+  accesses_.assign(accesses.begin(), accesses.end());
+  if (also != nullptr) accesses_.push_back(*also);
+  if (marks_.size() < registry_.size()) marks_.resize(registry_.size());
+  Mark* const marks = marks_.data();
+  const std::uint64_t check = ++checks_;
+  std::size_t number = 0;  // without what is named again
+  for (const Access& access : accesses_) {
     if (!registry_.has(access))
       throw_usage({described(options), ": one of its data is of another sequence, or of nothing"});
-    if (marks_.size() <= access.index) marks_.resize(registry_.size());
-    Mark& mark = marks_[access.index];
-    if (mark.check != checks_) {
-      mark = {checks_, accesses_.size()};
-      accesses_.emplace_back(access);
-      return;
+    if (access.mode == Mode::reduce && (also == nullptr || &access != &accesses_.back()))
+      throw_usage({described(options), ": uses data as reduce; call Sequence::reduce"});
+    Mark& mark = marks[access.index];
+    if (mark.check != check) [[likely]] {
+      mark = {check, number};
+      accesses_[number++] = access;
+      continue;
     }
     Access& other = accesses_[mark.at];
-    if (other.mode == access.mode) return;
+    if (other.mode == access.mode) continue;
     if (std::max(other.mode, access.mode) > Mode::read_write)
       throw_usage({described(options), ": ", name_of(access.index), " is used as ", word_for(other.mode), " and as ",
                    word_for(access.mode), "; a task uses it in one of these ways"});
     other.mode = Mode::read_write;
-  };
-  for (const Access& access : accesses) {
-    if (access.mode == Mode::reduce) throw_usage({described(options), ": uses data as reduce; call Sequence::reduce"});
-    add(access);
   }
-  if (also == nullptr) return;
-  add(*also);
-  if (also->mode != Mode::reduce) return;
+  accesses_.resize(number);
+  if (also == nullptr || also->mode != Mode::reduce) return;
   for (const std::uint32_t other : registry_[also->index].overlaps)
     if (std::ranges::any_of(accesses_, [&](const Access& one) { return one.index == other; }))
       throw_usage({described(options), ": reduces ", name_of(also->index), " and uses ", name_of(other),
