@@ -27,7 +27,7 @@ class Flow {
       : sequence_(sequence), run_(run), contexts_(run.contexts(cores)), g_(g), table_(run.graphs()[g], cores, 4) {
     const std::int64_t steps = graph().steps();
     for (std::int64_t step = 0; step < (period() == 0 ? steps : std::min(steps, 2 * period() + 2)); ++step)
-      for (std::int64_t i = graph().points(step).first; i <= graph().points(step).last; ++i) add(table_(step, i), i);
+      for (std::int64_t i = graph().points(step).first; i <= graph().points(step).last; ++i) add(step, i);
   }
 
   /// After so many steps the tasks repeat themselves, but for those that are not there yet; 0: they do not.
@@ -35,23 +35,27 @@ class Flow {
   /// Gives the tasks of a step, or those that a loop of this period has there in all its iterations.
   void give(std::int64_t step, std::int64_t period) {
     const std::int64_t of = step + period < graph().steps() ? step + period : step;
+    const auto& accesses = accesses_.at(&table_(of, 0));
     for (std::int64_t i = graph().points(of).first; i <= graph().points(of).last; ++i) {
       const TaskTable::Task& later = table_(of, i);
-      sequence_.task(accesses_.at(&later),
+      sequence_.task(accesses[static_cast<std::size_t>(i)],
                      [this, &later, step, period, i](const rt::Turn& turn) { execute(turn, later, step, period, i); });
     }
   }
 
  private:
   const Graph& graph() const { return table_.graph(); }
-  void add(const TaskTable::Task& task, std::int64_t point) {
-    const auto [accesses, is_new] = accesses_.try_emplace(&task);
-    if (!is_new) return;
+  void add(std::int64_t step, std::int64_t point) {
+    auto& of_step = accesses_[&table_(step, 0)];
+    of_step.resize(static_cast<std::size_t>(graph().width()));
+    auto& accesses = of_step[static_cast<std::size_t>(point)];
+    if (!accesses.empty()) return;
+    const TaskTable::Task& task = table_(step, point);
     const auto [data, is_first] = data_.try_emplace(task.output);
     if (is_first)
       data->second = sequence_.data(std::span(task.output, graph().output_bytes()), {.home = table_.owner(point)});
-    accesses->second.push_back(write(data->second));
-    for (const std::byte* const input : task.inputs) accesses->second.push_back(read(data_.at(input)));
+    accesses.push_back(write(data->second));
+    for (const std::byte* const input : task.inputs) accesses.push_back(read(data_.at(input)));
   }
   void execute(const rt::Turn& turn, const TaskTable::Task& later, std::int64_t first, std::int64_t period,
                std::int64_t point) const {
@@ -66,8 +70,8 @@ class Flow {
   std::vector<ThreadContext*> contexts_;
   std::size_t g_;
   TaskTable table_;
-  std::unordered_map<const std::byte*, rt::Data> data_;  // by output
-  std::unordered_map<const TaskTable::Task*, std::vector<rt::Access>> accesses_;
+  std::unordered_map<const std::byte*, rt::Data> data_;                                        // by output
+  std::unordered_map<const TaskTable::Task*, std::vector<std::vector<rt::Access>>> accesses_;  // by step, and by point
 };
 
 class TaskgrainStf final : public System {
