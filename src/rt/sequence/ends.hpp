@@ -26,22 +26,28 @@
 
 namespace taskgrain::rt::detail {
 
-/// What a task comes after. Written by the thread that gives it; then by who has taken it from the list it waits in.
-struct Before {
-  std::uint64_t number = 0;        // of the task, from 1
-  std::uint64_t near = 0;          // bit k: the task given k tasks before it, if it may not have ended
-  std::vector<std::uint64_t> far;  // numbers of such tasks further back; it keeps its memory for the next task
-  std::uint32_t next = 0;          // the place, from 1, of another task that waits where it does; 0: there is none
-};
-
 class Ends {
  public:
   static constexpr std::size_t most = std::size_t{1} << 31;
 
+  /// What a task comes after, and where it is queued then. Written by the thread that gives it; then by who has taken it
+  /// from the list it waits in. A cache line has four, and who ends a task needs nothing else of those that wait for it.
+  struct Before {
+    std::uint64_t near = 0;    // bit k: the task given k tasks before it, if it may not have ended
+    std::uint32_t next = 0;    // the place, from 1, of another task that waits where it does; 0: there is none
+    std::uint16_t worker = 0;  // its own
+    bool ranked = false;       // whether it has a priority
+    bool any_far = false;      // there may be tasks further back
+  };
+
   /// \param size  of the window, a power of two of at most `most`
-  explicit Ends(std::size_t size) : mask_(size - 1), words_(size) {
+  explicit Ends(std::size_t size) : mask_(size - 1), words_(size), before_(size), far_(size) {
     for (auto& word : words_) word.store(tag_ended, std::memory_order_relaxed);
   }
+
+  Before& before(std::uint64_t number) noexcept { return before_[number & mask_]; }
+  /// Numbers of tasks further back than `near` reaches. It keeps its memory for the next task.
+  std::vector<std::uint64_t>& far(std::uint64_t number) noexcept { return far_[number & mask_]; }
 
   // -- by the thread that gives tasks
 
@@ -57,34 +63,35 @@ class Ends {
     return (words_[number & mask_].load(std::memory_order_acquire) & tag_mask) != tag(number);
   }
   /// Whether all that a task comes after has ended. If not, it waits, and belongs to who ends what it waits for.
-  bool all_ended(Before& task) noexcept {
+  bool all_ended(std::uint64_t number) noexcept {
+    Before& task = before(number);
     while (task.near != 0) {
       const auto back = static_cast<unsigned>(std::countr_zero(task.near));
       task.near &= task.near - 1;
-      if (wait(task.number - back, task)) return false;
+      if (wait(number - back, task, number)) return false;
     }
-    while (!task.far.empty()) {
-      const std::uint64_t number = task.far.back();
-      task.far.pop_back();
-      if (wait(number, task)) return false;
+    while (task.any_far) {
+      auto& far = this->far(number);
+      const std::uint64_t other = far.back();
+      far.pop_back();
+      task.any_far = !far.empty();
+      if (wait(other, task, number)) return false;
     }
     return true;
   }
-  /// Ends a task, whose place may then be given again.
-  /// \param at_place  the Before of the task in a place
-  /// \param ready  is called with the place of each task that waits no more
+  /// Ends a task, whose place may then be given again. Calls `ready(number)` for each task that waits no more.
   /// \param newest_first  in which order, if they wait in that of the program
-  template <typename At, typename Ready>
-  void end(std::uint64_t number, const At& at_place, const Ready& ready, bool newest_first) {
+  template <typename Ready>
+  void end(std::uint64_t number, const Ready& ready, bool newest_first) {
     auto next = static_cast<std::uint32_t>(at(number).exchange(tag(number) | tag_ended, std::memory_order_acq_rel));
     if (!newest_first) {
       std::uint32_t last = std::exchange(next, 0);
-      while (last != 0) last = std::exchange(at_place(last - 1).next, std::exchange(next, last));
+      while (last != 0) last = std::exchange(before_[last - 1].next, std::exchange(next, last));
     }
     while (next != 0) {
-      const std::uint32_t one = next;
-      next = at_place(one - 1).next;  // before it can wait elsewhere, or run and end
-      if (all_ended(at_place(one - 1))) ready(one - 1);
+      const std::uint64_t one = number + ((next - 1 - number) & mask_);  // within a window
+      next = before_[next - 1].next;                                     // before it can wait elsewhere, or run and end
+      if (all_ended(one)) ready(one);
     }
   }
 
@@ -94,10 +101,11 @@ class Ends {
   static constexpr std::uint64_t tag(std::uint64_t number) noexcept { return number << 33; }
 
   std::atomic<std::uint64_t>& at(std::uint64_t number) noexcept { return words_[number & mask_]; }
-  bool wait(std::uint64_t number, Before& task) noexcept {
+  /// \param number  of the task to wait for
+  bool wait(std::uint64_t number, Before& task, std::uint64_t own) noexcept {
     std::atomic<std::uint64_t>& word = at(number);
     std::uint64_t now = word.load(std::memory_order_acquire);
-    const std::uint64_t waits = tag(number) | ((task.number & mask_) + 1);
+    const std::uint64_t waits = tag(number) | ((own & mask_) + 1);
     do {
       if ((now & tag_mask) != tag(number)) return false;
       task.next = static_cast<std::uint32_t>(now);
@@ -106,7 +114,10 @@ class Ends {
   }
 
   const std::size_t mask_;
-  std::vector<std::atomic<std::uint64_t>, ApartAllocator<std::atomic<std::uint64_t>>> words_;  // by place
+  // By place:
+  std::vector<std::atomic<std::uint64_t>, ApartAllocator<std::atomic<std::uint64_t>>> words_;
+  std::vector<Before, ApartAllocator<Before>> before_;
+  std::vector<std::vector<std::uint64_t>> far_;
 };
 
 }  // namespace taskgrain::rt::detail

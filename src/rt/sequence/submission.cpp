@@ -89,6 +89,7 @@ WindowTask& Submission::begin_launch(const std::vector<Access>& accesses, const 
   if (prepares_) window_.note_order(accesses_);
   next_ = &window_.begin(home_of_written(), {.name = name});
   next_->kind = WindowTask::Kind::launches;
+  next_->more = true;  // the name of what fails in it is added to its own
   return *next_;
 }
 

@@ -37,14 +37,14 @@ WindowTask& Window::begin(int worker, TaskOptions&& options, const EventType* ev
   WindowTask& node = task_of(submitted_ + 1);
   if (!ends_.ended(submitted_ + 1 - size())) wait_for_room();
   task_of(submitted_ + 1 + ahead).prefetch();
-  node.worker = worker;
   node.priority = options.priority;
-  node.name = std::move(options.name);
-  node.locked = 0;
+  Ends::Before& before = ends_.before(submitted_ + 1);
+  before.worker = static_cast<std::uint16_t>(worker);
+  before.ranked = options.priority != 0;
   node.again = 0;
   node.kind = Kind::plain;
-  node.event = event;
-  node.locks.clear();
+  if (node.more || !options.name.empty() || event != nullptr) [[unlikely]]
+    node.begin_more(std::move(options.name), event);
   return node;
 }
 
@@ -52,14 +52,19 @@ void Window::end(WindowTask& node, std::span<const Access> accesses) {
   node.number = ++submitted_;
   try {
     for (const Access& access : accesses)
-      if (access.mode == Mode::commutative) node.locks.push_back(&locks_[access.index]);
-    if (node.locks.size() > 1) std::ranges::sort(node.locks);  // all take them in one order, so none waits in a circle
-    if (node.kind == Kind::plain && (!node.locks.empty() || node.event != nullptr)) node.kind = Kind::special;
-    const std::uint64_t before = find_before(node, accesses);
+      if (access.mode == Mode::commutative) [[unlikely]] {
+        node.more = true;
+        node.locks.push_back(&locks_[access.index]);
+      }
+    if (node.more) [[unlikely]] {
+      std::ranges::sort(node.locks);  // all take them in one order, so none waits in a circle
+      if (node.kind == Kind::plain && (!node.locks.empty() || node.event != nullptr)) node.kind = Kind::special;
+    }
+    const std::uint64_t before = find_before(accesses);
     dependences_.enter(submitted_, accesses, before);
     ends_.open(submitted_);
-    if (ends_.all_ended(node)) ready(node);  // or all before it have ended, so that it orders nothing
-  } catch (...) {                            // no memory: it was not given
+    if (ends_.all_ended(submitted_)) ready(submitted_);  // or all before it have ended, so that it orders nothing
+  } catch (...) {                                        // no memory: it was not given
     node.drop();
     ends_.drop(submitted_);
     throw;
@@ -68,31 +73,34 @@ void Window::end(WindowTask& node, std::span<const Access> accesses) {
 
 /// Finds those that the last task waits for. It need not wait for one that another of them waits for.
 /// \returns bit k: the task given k tasks before it ends before it begins
-std::uint64_t Window::find_before(WindowTask& node, std::span<const Access> accesses) {
+std::uint64_t Window::find_before(std::span<const Access> accesses) {
   const std::uint64_t number = submitted_;
   std::uint64_t own = 0, earlier = 0;
-  node.far.clear();
+  std::vector<std::uint64_t>* far = nullptr;  // whose cache line most tasks do not need
   dependences_.find(
       number, accesses, [this](std::uint64_t other) { return has_ended(other); },
       [&](const WholeGroup& of) {
         const Group& group = of.group;
         if (group.reaches_too_far(number) || of.far != nullptr) [[unlikely]] {
-          find_far(node, of);
+          if (far == nullptr) (far = &ends_.far(number))->clear();
+          find_far(*far, of);
           if (number - group.last > Group::reach) return;
         }
         own |= group.near << (number - group.last);
         earlier |= group.earlier << (number - group.last);
       });
-  node.near = own & ~earlier & reach_;
+  Ends::Before& before = ends_.before(number);
+  before.near = own & ~earlier & reach_;
+  before.any_far = far != nullptr && !far->empty();
   return own | earlier;
 }
 
 /// Those that `near` does not reach.
-void Window::find_far(WindowTask& node, const WholeGroup& group) {
+void Window::find_far(std::vector<std::uint64_t>& far, const WholeGroup& group) {
   group.each([&](std::uint64_t number) {
     const std::uint64_t distance = submitted_ - number;
     if (distance > Group::reach && distance < size() && std::exchange(seen_[number & mask_], submitted_) != submitted_)
-      node.far.push_back(number);
+      far.push_back(number);
   });
 }
 
@@ -134,12 +142,10 @@ void Window::run(WindowTask& node) {
     node.function(Turn{0, this_worker(), 0});
     if (launches) return;
   }
-  if (node.kind != Kind::plain) node.unlock([this](WindowTask& next) { ready(next); });
+  if (node.kind != Kind::plain) node.unlock([this](WindowTask& next) { ready_again(next); });
   node.function.reset();
   try {
-    ends_.end(
-        node.number, [this](std::uint32_t place) -> Before& { return tasks_[place]; },
-        [this](std::uint32_t place) { ready(tasks_[place]); }, newest_first_);
+    ends_.end(node.number, [this](std::uint64_t number) { ready(number); }, newest_first_);
   } catch (...) {  // no memory for what comes after it; its place may be another task's by now, and so it has no name
     engine_.fail(*flow_.handler_, flow_.handler_->tasks.name);
   }
@@ -189,7 +195,7 @@ void Window::queue_end(WindowTask& node) {
   node.kind = Kind::over;
   surely([&] {
     ++node.again;  // a key of its own each time
-    ready(node);
+    ready_again(node);
   });
 }
 

@@ -19,6 +19,7 @@
 
 #include "graph/issue.hpp"
 #include "sequence/dependences.hpp"
+#include "sequence/ends.hpp"
 #include "sequence/window_task.hpp"
 #include "taskgrain/rt/detail/engine.hpp"
 #include "taskgrain/rt/detail/trace.hpp"
@@ -94,10 +95,13 @@ class Window final : AsyncOwner {
   void queue_end(WindowTask& node);
 
  private:
-  /// A task of the flow: the node, and which of its tasks, each time that it is queued.
+  /// A task of the flow: the node, and which of its tasks, each time that it is queued. Who queues it need not read the
+  /// node, which the thread that gives tasks has written.
   struct Key {
     WindowTask* node;
-    std::uint64_t queued;  // the number of the task, and in the last 16 bits how often it was queued again
+    std::uint32_t number;  // the last bits
+    std::uint16_t worker;
+    std::uint16_t again;  // twice as often as it was queued again, and one more if it has a priority
 
     bool operator==(const Key&) const = default;
     friend std::ostream& operator<<(std::ostream& out, const Key& key) {
@@ -107,9 +111,12 @@ class Window final : AsyncOwner {
   struct Tasks {
     Window* window;
 
-    int indegree(Key) const noexcept { return 1; }
-    int worker(Key key) const noexcept { return key.node->worker; }
-    int priority(Key key) const noexcept { return key.node->priority; }
+    int indegree(Key key) const noexcept {
+      key.node->prefetch_to_run();  // by its worker, which may run others before
+      return 1;
+    }
+    int worker(Key key) const noexcept { return key.worker; }
+    int priority(Key key) const noexcept { return key.again % 2 == 0 ? 0 : key.node->priority; }
     void run(Key key) const { window->run(*key.node); }
     TracedTask traced(Key key) const noexcept { return window->traced(*key.node); }
   };
@@ -117,12 +124,17 @@ class Window final : AsyncOwner {
   WindowTask& task_of(std::uint64_t number) noexcept { return tasks_[number & mask_]; }
   bool has_ended(std::uint64_t number) const noexcept { return submitted_ - number >= size() || ends_.ended(number); }
   bool all_ended() noexcept;
-  std::uint64_t find_before(WindowTask& node, std::span<const Access> accesses);
-  void find_far(WindowTask& node, const WholeGroup& group);
+  std::uint64_t find_before(std::span<const Access> accesses);
+  void find_far(std::vector<std::uint64_t>& far, const WholeGroup& group);
   void wait_for_room();
   void stop_graphs() noexcept;
 
-  void ready(WindowTask& node) { flow_.fulfill(Key{&node, node.number << 16 | node.again}); }
+  void ready(std::uint64_t number, unsigned again = 0) {
+    const Ends::Before& task = ends_.before(number);
+    flow_.fulfill(Key{&task_of(number), static_cast<std::uint32_t>(number), task.worker,
+                      static_cast<std::uint16_t>(2 * again + task.ranked)});
+  }
+  void ready_again(const WindowTask& node) { ready(node.number, node.again); }
   void run(WindowTask& node);
   void issue(WindowTask& node);
   void started_or_done(WindowTask& node);

@@ -11,7 +11,6 @@
 #include <string>
 #include <vector>
 
-#include "sequence/ends.hpp"
 #include "taskgrain/rt/detail/pause.hpp"
 #include "taskgrain/rt/detail/task_function.hpp"
 
@@ -52,13 +51,12 @@ class CommuteLock {
   std::deque<WindowTask*> waiting_;
 };
 
-/// A task. The thread that gives tasks writes it up to `Window::end`; from then on the worker that runs it, and before
-/// that, of Before, who ends what it waits for. A plain task needs the first half alone: to move a cache line from core
-/// to core takes as long as a small task. Its function a worker only reads, if that needs no destruction.
-class alignas(apart) WindowTask : public Before {
+/// A task. The thread that gives tasks writes it up to `Window::end`; from then on the worker that runs it. To move a
+/// cache line from core to core takes as long as a small task: a plain one with a small function needs only the first,
+/// and its function a worker only reads, if that needs no destruction.
+class alignas(apart) WindowTask {
  public:
-  int worker = 0;
-  TaskFunction function;
+  std::uint64_t number = 0;  // from 1
   int priority = 0;
   enum class Kind : std::uint8_t {
     plain,
@@ -66,7 +64,9 @@ class alignas(apart) WindowTask : public Before {
     launches,  // a graph, with which it ends
     over,      // its graph or operation has ended
   } kind = Kind::plain;
+  bool more = false;        // what a plain task without a name does not have; else the second half is as it was made
   std::uint16_t again = 0;  // how often it was queued again
+  TaskFunction function;
 
   alignas(apart) std::string name;   // empty: its number
   std::vector<CommuteLock*> locks;   // at data where it commutes with others, by address
@@ -80,6 +80,7 @@ class alignas(apart) WindowTask : public Before {
     constexpr std::size_t line = 64;
     for (std::size_t at = 0; at < apart; at += line) prefetch_to_write(reinterpret_cast<std::byte*>(this) + at);
   }
+  void prefetch_to_run() const noexcept { __builtin_prefetch(this); }
   /// \returns whether it has all its locks; if not, who unlocks the next will queue it again
   bool lock() {
     while (locked < locks.size()) {
@@ -97,6 +98,13 @@ class alignas(apart) WindowTask : public Before {
         ++other->again;
         ready(*other);
       }
+  }
+  void begin_more(std::string&& of_task, const EventType* of_device) noexcept {
+    name = std::move(of_task);
+    locks.clear();
+    locked = 0;
+    event = of_device;
+    more = !name.empty() || event != nullptr;
   }
   void drop() noexcept {
     function.reset();
