@@ -35,9 +35,21 @@ struct Group {
   /// Calls `each` with those that are bits, in their order.
   template <typename Each>
   void each_near(const Each& each) const {
-    for (std::uint64_t left = near; left != 0;) {
-      const auto k = static_cast<unsigned>(std::bit_width(left)) - 1;
-      left ^= std::uint64_t{1} << k;
+    each_of(near, each);
+  }
+  /// Only those whose bits are lost, seen from a later task.
+  template <typename Each>
+  void each_lost(std::uint64_t number, const Each& each) const {
+    const std::uint64_t by = number - last;
+    each_of(by > reach ? near : near & ~std::uint64_t{0} << (reach + 1 - by), each);
+  }
+
+ private:
+  template <typename Each>
+  void each_of(std::uint64_t bits, const Each& each) const {
+    while (bits != 0) {
+      const auto k = static_cast<unsigned>(std::bit_width(bits)) - 1;
+      bits ^= std::uint64_t{1} << k;
       each(last - k);
     }
   }
@@ -146,8 +158,7 @@ class Dependences {
   }
   /// \pre there is room
   [[gnu::noinline]] static void keep_far(State& state, std::uint64_t number) noexcept {
-    state.group.each_near([&](std::uint64_t one) {
-      if (number - one <= Group::reach) return;
+    state.group.each_lost(number, [&](std::uint64_t one) {
       if (state.far.size() == state.far.capacity()) __builtin_unreachable();
       state.far.push_back(one);
     });

@@ -97,11 +97,12 @@ std::uint64_t Window::find_before(std::span<const Access> accesses) {
 
 /// Those that `near` does not reach.
 void Window::find_far(std::vector<std::uint64_t>& far, const WholeGroup& group) {
-  group.each([&](std::uint64_t number) {
-    const std::uint64_t distance = submitted_ - number;
-    if (distance > Group::reach && distance < size() && std::exchange(seen_[number & mask_], submitted_) != submitted_)
+  const auto add = [&](std::uint64_t number) {
+    if (submitted_ - number < size() && std::exchange(seen_[number & mask_], submitted_) != submitted_)
       far.push_back(number);
-  });
+  };
+  if (group.far != nullptr) std::ranges::for_each(*group.far, add);
+  group.group.each_lost(submitted_, add);
 }
 
 void Window::note_order(std::span<const Access> accesses) {
