@@ -65,33 +65,45 @@ class Ends {
   /// Whether all that a task comes after has ended. If not, it waits, and belongs to who ends what it waits for.
   bool all_ended(std::uint64_t number) noexcept {
     Before& task = before(number);
-    while (task.near != 0) {
-      const auto back = static_cast<unsigned>(std::countr_zero(task.near));
-      task.near &= task.near - 1;
-      if (wait(number - back, task, number)) return false;
+    std::atomic<std::uint64_t>* const words = words_.data();  // in a register: an acquiring load would read it again
+    const std::uint64_t mask = mask_;
+    for (std::uint64_t near = task.near; near != 0;) {
+      const std::uint64_t other = number - static_cast<unsigned>(std::countr_zero(near));
+      near &= near - 1;
+      if (wait(words[other & mask], other, task, near, number)) return false;
     }
     while (task.any_far) {
       auto& far = this->far(number);
       const std::uint64_t other = far.back();
       far.pop_back();
       task.any_far = !far.empty();
-      if (wait(other, task, number)) return false;
+      if (wait(at(other), other, task, 0, number)) return false;
     }
     return true;
   }
   /// Ends a task, whose place may then be given again. Calls `ready(number)` for each task that waits no more.
-  /// \param newest_first  in which order, if they wait in that of the program
+  /// \param newest_first  in which order
   template <typename Ready>
   void end(std::uint64_t number, const Ready& ready, bool newest_first) {
-    auto next = static_cast<std::uint32_t>(at(number).exchange(tag(number) | tag_ended, std::memory_order_acq_rel));
-    if (!newest_first) {
-      std::uint32_t last = std::exchange(next, 0);
-      while (last != 0) last = std::exchange(before_[last - 1].next, std::exchange(next, last));
-    }
+    const auto number_of = [&](std::uint32_t place) { return number + ((place - 1 - number) & mask_); };
+    auto last = static_cast<std::uint32_t>(at(number).exchange(tag(number) | tag_ended, std::memory_order_acq_rel));
+    // Those that came first go first. Where they wait next, they are in the same order again; else each task that ends
+    // would turn it round, and tasks run in the order in which those after them wait longest.
+    std::uint32_t next = 0, all_ready = 0;
+    while (last != 0) last = std::exchange(before_[last - 1].next, std::exchange(next, last));
     while (next != 0) {
-      const std::uint64_t one = number + ((next - 1 - number) & mask_);  // within a window
-      next = before_[next - 1].next;                                     // before it can wait elsewhere, or run and end
-      if (all_ended(one)) ready(one);
+      const std::uint32_t place = next;
+      next = before_[place - 1].next;  // before it can wait elsewhere, or run and end
+      if (!all_ended(number_of(place))) continue;
+      if (newest_first)
+        before_[place - 1].next = std::exchange(all_ready, place);
+      else
+        ready(number_of(place));
+    }
+    while (all_ready != 0) {
+      const std::uint32_t place = all_ready;
+      all_ready = before_[place - 1].next;
+      ready(number_of(place));
     }
   }
 
@@ -101,16 +113,18 @@ class Ends {
   static constexpr std::uint64_t tag(std::uint64_t number) noexcept { return number << 33; }
 
   std::atomic<std::uint64_t>& at(std::uint64_t number) noexcept { return words_[number & mask_]; }
-  /// \param number  of the task to wait for
-  bool wait(std::uint64_t number, Before& task, std::uint64_t own) noexcept {
-    std::atomic<std::uint64_t>& word = at(number);
+  /// \param number  of the task to wait for, which has this word
+  /// \param near    what is left to look at when that has ended
+  bool wait(std::atomic<std::uint64_t>& word, std::uint64_t number, Before& task, std::uint64_t near,
+            std::uint64_t own) noexcept {
     std::uint64_t now = word.load(std::memory_order_acquire);
-    const std::uint64_t waits = tag(number) | ((own & mask_) + 1);
-    do {
-      if ((now & tag_mask) != tag(number)) return false;
+    while ((now & tag_mask) == tag(number)) {
+      task.near = near;
       task.next = static_cast<std::uint32_t>(now);
-    } while (!word.compare_exchange_weak(now, waits, std::memory_order_release, std::memory_order_acquire));
-    return true;
+      const std::uint64_t waits = tag(number) | ((own & mask_) + 1);
+      if (word.compare_exchange_weak(now, waits, std::memory_order_release, std::memory_order_acquire)) return true;
+    }
+    return false;
   }
 
   const std::size_t mask_;

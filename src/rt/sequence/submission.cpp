@@ -55,7 +55,7 @@ void Submission::check(std::span<const Access> accesses, const Access* also, con
                    word_for(access.mode), "; a task uses it in one of these ways"});
     other.mode = Mode::read_write;
   }
-  accesses_.resize(number);
+  if (number != accesses_.size()) accesses_.resize(number);
   if (also == nullptr || also->mode != Mode::reduce) return;
   for (const std::uint32_t other : registry_[also->index].overlaps)
     if (std::ranges::any_of(accesses_, [&](const Access& one) { return one.index == other; }))
