@@ -32,7 +32,7 @@ def predict(
         str,
         valued("--work", "TIME", "All the work of the program, on one core: 90, 10m, 2h."),
     ],
-    steps: Annotated[str, valued("--steps", "N", "Time steps that it does the work in.")] = "1000",
+    steps: Annotated[str, valued("--steps", "N", "Time steps of the work (default 1000).")] = "1000",
     cores: Annotated[
         Text,
         valued("--cores", "LIST", "Numbers of cores (default: doubled until more do not help)."),

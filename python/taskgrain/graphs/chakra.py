@@ -11,11 +11,11 @@ from taskgrain.words.errors import InputError
 FORMAT = "Chakra"
 _DURATION = ("durationMicros", "duration_micros")
 _BEFORE = (("ctrlDeps", "ctrl_deps"), ("dataDeps", "data_deps"))
-"""The names of fields in JSON, and those of protobuf, which some writers keep."""
-
-
+_WHOLE = ("int", "uint", "sint", "fixed", "sfixed")
+_NUMBERS = (*(f"{kind}{bits}" for kind in _WHOLE for bits in (64, 32)), "double", "float")
+_VALUES = tuple(kind + end for kind in _NUMBERS for end in ("Val", "_val"))
+"""The names of fields are those in JSON, and those of protobuf, which some writers keep."""
 _SIZES = ("comm_size", "tensor_size")
-_VALUES = ("int64Val", "uint64Val", "int64_val", "uint64_val", "int32Val", "uint32Val", "doubleVal")
 _TENSOR = re.compile(r"\[\d+, *\d+, *\d+, *(\d{1,15}), *(\d{1,15}), *['\"]", re.ASCII)
 """In a text: ids of a tensor and of its storage, its offset, its elements, the bytes of one, its device."""
 
@@ -61,6 +61,6 @@ def _bytes(node: Entry) -> float | None:
     returns."""
     for one in node.entries("attr"):
         if one.get("name") in _SIZES:
-            return one.amount(*_VALUES)
+            return one.known(*_VALUES)
     tensors = _TENSOR.findall(str(node.entry("outputs").get("values")))
     return sum(float(number) * float(of_each) for number, of_each in tensors) if tensors else None

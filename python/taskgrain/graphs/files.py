@@ -130,7 +130,7 @@ def _wfcommons(file: Entry) -> TaskGraph:
         if name in durations:
             raise InputError(task.place, name, "an id that no other task has")
         facts = Entry(f"task {name}", {**task.fields, **ran.get(name, {})})
-        labels[name] = facts.text("category", "name", "id")
+        labels[name] = facts.text(*(("category",) if facts.get("category") else ()), "name", "id")
         durations[name] = facts.known("runtimeInSeconds", "runtime")
         cores[name] = facts.known("coreCount", "cores") or 1.0
         files = [one for one in facts.entries("files") if one.get("link") == "output"]

@@ -62,9 +62,13 @@ class Entry:
                 return found
         return None
 
+    def where(self, *keys: str) -> str:
+        """The place of what `get` finds, or of the first key where nothing has a value."""
+        return f"{self.place}, {next((one for one in keys if self.get(one) is not None), keys[0])}"
+
     def wrong(self, allowed: str, *keys: str) -> InputError:
         value = self.get(*keys)
-        return InputError(f"{self.place}, {keys[0]}", "nothing" if value is None else value, allowed)
+        return InputError(self.where(*keys), "nothing" if value is None else value, allowed)
 
     def text(self, *keys: str) -> str:
         """A text; a whole number counts as one, as in ids."""
@@ -97,8 +101,8 @@ class Entry:
         """A number from 0 on, which may be a text."""
         found = self.get(*keys)
         if type(found) is float and 0.0 <= found < math.inf:
-            return found  # soon
-        return amount("nothing" if found is None else found, f"{self.place}, {keys[0]}")
+            return found  # most are
+        return amount("nothing" if found is None else found, self.where(*keys))
 
     def known(self, *keys: str) -> float | None:
         """The same, or None where it is missing."""
@@ -118,6 +122,5 @@ class Entry:
 
     def entries(self, *keys: str) -> list[Entry]:
         """The objects of a list, which may be missing."""
-        return [
-            Entry(f"{self.place}, {keys[0]}, entry {n}", one) for n, one in enumerate(self.items(*keys), 1)
-        ]
+        place = self.where(*keys)
+        return [Entry(f"{place}, entry {n}", one) for n, one in enumerate(self.items(*keys), 1)]

@@ -48,6 +48,7 @@ def test_a_trace_is_the_graph(tmp_path_factory: pytest.TempPathFactory, graph: G
         ('{} {"id": "1"} {"attr": []}', "node 3: .*attr"),
         ('{} {"id": "1", "durationMicros": true}', "node 2, durationMicros: true"),
         ('{} {"id": "1", "ctrlDeps": ["1"]}', "cycles"),
+        ('{} {"id": "1", "attr": [{"name": "comm_size", "doubleVal": -8}]}', "doubleVal: -8"),
     ],
 )
 def test_what_is_wrong_with_a_trace(tmp_path: Path, text: str, message: str) -> None:
