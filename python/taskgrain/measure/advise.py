@@ -90,15 +90,16 @@ def measured(
         able.sort(key=lambda one: one.bound)  # nobody can choose a bound, so that its number can wait
         slower = slowdown(len(cores)) if question.program else 1.0
         last = min(_AFTER, _AFTER_SHARE * given.budget)
-        passed = time.monotonic() - begun + last
-        if passed >= given.budget:
-            allowed = f"more than the {quantity.seconds(passed, 2)} in which the graph is read"
+        passed = time.monotonic() - begun
+        if passed + last >= given.budget:
+            least = min(passed + _AFTER, passed / (1 - _AFTER_SHARE))
+            allowed = f"more than {quantity.seconds(least, 2)}, for reading the graph, and the answer"
             raise InputError("--budget", quantity.seconds(given.budget), allowed)
-        fit = question.fit(given.budget - passed, slower)
+        fit = question.fit(given.budget - passed - last, slower)
         systems = counted(fit, "system")
         short = f"a budget of {given.budget:g} s is too short for more than {systems} with such tasks"
         short += " on a machine this busy" if slower >= _BUSY else ""
-        seconds = 10 * math.ceil((passed + question.needs(len(able), slower)) / 10)
+        seconds = 10 * math.ceil((passed + _AFTER + question.needs(len(able), slower)) / 10)
         enough = f"raise --budget to {seconds} s, which has room for all, or choose by --system"
         problems |= {one.name: f"{short}; {enough}" for one in able[fit:]}
         able = able[:fit]

@@ -230,7 +230,7 @@ def measure(
         facts = machine.facts(dict.fromkeys(name for one in systems for name in one.versions))
         hosts = stack.enter_context(agents(names, systems, cores))
         if study.settings.budget:
-            end = (begun or time.monotonic()) + study.settings.budget
+            end = (time.monotonic() if begun is None else begun) + study.settings.budget
             hosts.time_left = lambda: end - time.monotonic()
         told = facts_of(hosts, machine.of_host(facts))
         launches = {

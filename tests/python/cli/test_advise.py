@@ -287,7 +287,7 @@ def test_the_budget_begins_when_the_graph_is_read(
     monkeypatch.setattr("taskgrain.graphs.files.read", slow)
     short = taskgrain("advise", *words, "--cores", "1", "--budget", "1s", "-q")
     assert short.code == 2, short.out
-    said = r"taskgrain: --budget: 1\.00 s is not allowed; allowed: more than the \d\.\d s in"
+    said = r"taskgrain: --budget: 1\.00 s is not allowed; allowed: more than \d\.\d s, for"
     assert re.match(said, short.err)
     held = taskgrain("advise", *words, "--cores", "1", "--budget", "9s", "-o", tmp_path / "kept")
     assert held.code == 0, held.err
