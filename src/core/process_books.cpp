@@ -74,6 +74,9 @@ ProcessBooks ProcessBooks::from(std::span<const std::uint8_t> bytes) {
 }
 
 void ProcessBooks::add(const ProcessBooks& other) {
+  const auto same_size = [](const auto& one, const auto& two) { return one.size() == two.size(); };
+  if (!std::ranges::equal(counts, other.counts, same_size))
+    throw InvalidSpec("books", "counts of other sizes", "the books of the same request");
   accounts.executed += other.accounts.executed;
   accounts.dependencies += other.accounts.dependencies;
   accounts.flops += other.accounts.flops;
@@ -82,9 +85,6 @@ void ProcessBooks::add(const ProcessBooks& other) {
   if (failure.empty()) failure = other.failure;
   keep_earlier(violation, other.violation);
   peak_rss_bytes = std::max(peak_rss_bytes, other.peak_rss_bytes);
-  const auto same_size = [](const auto& one, const auto& two) { return one.size() == two.size(); };
-  if (!std::ranges::equal(counts, other.counts, same_size))
-    throw InvalidSpec("books", "counts of other sizes", "the books of the same request");
   for (std::size_t g = 0; g < counts.size(); ++g)
     std::ranges::transform(counts[g], other.counts[g], counts[g].begin(), std::plus{});
 }

@@ -56,6 +56,8 @@ def main(
     parser.add_argument("names", nargs="*", choices=[[], *(one.name for one in mutations)])
     parser.add_argument("--starts", type=int, default=3)
     options = parser.parse_args()
+    for mutation in mutations:
+        mutation.text()
     missed = False
     for mutation in mutations:
         if options.names and mutation.name not in options.names:
