@@ -9,7 +9,7 @@
 
 namespace taskgrain {
 
-/// The shape of graphs that run at once. A step has the tasks of this step of all graphs.
+/// The shape of graphs that run at once. Step t is step t of all graphs that have one.
 struct Bound {
   std::int64_t tasks;
   /// Tasks of the longest chain.

@@ -50,8 +50,8 @@ struct RuntimeOptions {
 #else
   bool check = true;
 #endif
-  /// File for a trace of all tasks, for chrome://tracing, ui.perfetto.dev, or taskgrain graph --from; empty: none. Each
-  /// rank has a file of its own, with its number: trace-1.json. Two runtimes at a time cannot have one.
+  /// File for a trace of all tasks, for chrome://tracing, ui.perfetto.dev, or taskgrain graph --from; empty: none. Of
+  /// several ranks, each has a file of its own, with its number: trace-1.json. Two runtimes at a time cannot have one.
   std::string trace{};
   /// The ranks of the program; null: this process is alone. The workers take what other ranks send, and `wait` for
   /// everything is for all ranks together. It must live longer than the runtime.

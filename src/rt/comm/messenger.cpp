@@ -14,6 +14,16 @@
 
 namespace taskgrain::rt::detail {
 
+namespace {
+
+/// Where the worker of this thread records its tasks. What it does for other ranks is no part of the task that runs.
+TraceLane* traced_here() noexcept {
+  const Worker* const here = Worker::current();
+  return here == nullptr ? nullptr : here->trace();
+}
+
+}  // namespace
+
 Messenger::Messenger(std::unique_ptr<Transport> transport, const CommunicatorOptions& options,
                      std::shared_ptr<void> kept)
     : keep_alive_(std::move(kept)), transport_(std::move(transport)),
@@ -63,15 +73,19 @@ const MessageKind& Messenger::add(MessageKind kind) {
 
 void Messenger::progress() {
   progress_.open();
-  if ((progress_.anything() || progress_.only_polls_show()) && progress_.may_poll()) poll_in_a_task();
+  if ((progress_.anything() || progress_.only_polls_show()) && progress_.may_poll()) {
+    const TraceLane::Away away(traced_here());
+    progress_.poll();
+  }
   if (failure_.exists()) failure_.raise();
 }
 
-/// What the messages of other ranks call is no part of the task that runs here.
-void Messenger::poll_in_a_task() {
-  const Worker* const here = Worker::current();
-  const TraceLane::Away away(here == nullptr ? nullptr : here->trace());
-  progress_.poll();
+void Messenger::wait_until(const std::function<bool()>& done) {
+  if (progress_.runs_here()) throw UsageError("the function of a message cannot wait for other ranks");
+  progress_.open();
+  progress_.check_may_wait();
+  const TraceLane::Away away(traced_here());
+  progress_.poll_until(done);
 }
 
 // -- sending
@@ -104,9 +118,10 @@ void Messenger::check_sends(int to, const MessageKind& kind) {
 /// yet, but the task that sends it still runs, so termination is not detected too early.
 void Messenger::wait_for_room(int to) {
   if (!progress_.may_wait_for_room()) return;
+  const TraceLane::Away away(traced_here());
   for (Backoff backoff(64, 4096); outbox_.is_full(to) && !waits_.has_departed(to); backoff.wait()) {
     if (failure_.exists()) failure_.raise();
-    if (progress_.may_poll()) poll_in_a_task();
+    if (progress_.may_poll()) progress_.poll();
   }
 }
 

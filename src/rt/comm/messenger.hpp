@@ -57,12 +57,7 @@ class Messenger final : public Messages {
   SharedMemory* shared_memory() noexcept override { return shared_memory_; }
   bool in_use() const noexcept override { return engine_.exists(); }
   void progress() override;
-  void wait_until(const std::function<bool()>& done) override {
-    if (progress_.runs_here()) throw UsageError("the function of a message cannot wait for other ranks");
-    progress_.open();
-    progress_.check_may_wait();
-    progress_.poll_until(done);
-  }
+  void wait_until(const std::function<bool()>& done) override;
   void check_may_wait() const override { progress_.check_may_wait(); }
   void fail_for(int rank, const std::string& what) noexcept override { failure_.fail_for(rank, what); }
   Gathered exchange(const Gathered& to_each, std::string_view call) override;
@@ -76,7 +71,6 @@ class Messenger final : public Messages {
  private:
   void check_sends(int to, const MessageKind& kind);
   void wait_for_room(int to);
-  void poll_in_a_task();
   void stamp_waits(Writer& message) const noexcept;
   void declare_to(int rank, const DeclaredKind& kind);
   template <typename Send>

@@ -20,7 +20,7 @@ class Backoff {
       std::this_thread::yield();
     else
       std::this_thread::sleep_for(std::chrono::microseconds(50));
-    ++idle_;
+    if (idle_ < looks_) ++idle_;
   }
   void reset() { idle_ = 0; }
 

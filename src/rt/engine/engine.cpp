@@ -64,8 +64,11 @@ RuntimeOptions complete(RuntimeOptions options) {
                      std::to_string(options.workers) + " workers; name one for each, or leave workers at 0");
   if (options.communicator != nullptr && options.communicator->ranks() > 1 && !options.trace.empty()) {
     const std::filesystem::path file = options.trace;
+    std::error_code unknown;
+    const auto is = std::filesystem::status(file, unknown);
     const std::string rank = "-" + std::to_string(options.communicator->rank());
-    options.trace = file.parent_path() / (file.stem().string() + rank + file.extension().string());
+    if (file.has_filename() && (is_regular_file(is) || !exists(is)))  // not /dev/null, nor a folder
+      options.trace = file.parent_path() / (file.stem().string() + rank + file.extension().string());
   }
   return options;
 }

@@ -171,7 +171,9 @@ void Trace::write_order(std::ostream& out, const TraceLane::Span& span,
 }
 
 Trace::~Trace() {
-  if (kept_ >= 0) ::close(kept_);
+  if (kept_ < 0) return;
+  ::flock(kept_, LOCK_UN);  // a child of this process may have the file open, too
+  ::close(kept_);
 }
 
 void Trace::keep(const std::string& file) {

@@ -60,7 +60,7 @@ class TraceLane {
    public:
     /// \param lane  null: there is no trace
     explicit Away(TraceLane* lane) : lane_(lane), task_(lane == nullptr ? TracedTask() : lane->running_) {
-      if (task_.number == 0) return;  // nor is it, within another
+      if (task_.number == 0) return;  // no task runs, or it is away already
       lane_->running_ = {};
       begin_ = Clock::now();
     }
