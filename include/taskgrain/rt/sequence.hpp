@@ -134,7 +134,7 @@ struct TaskOptions {
 struct SequenceOptions {
   std::string name = "sequence";
   /// The most tasks that are given ahead of the oldest that has not ended. At this number, `task` runs tasks itself
-  /// until there is room. A power of two.
+  /// until there is room. A power of two, at most 2^30.
   std::size_t window = 1024;
   /// The longest repetition of tasks that the sequence finds without a loop or a trace, and runs as a trace. It has at
   /// most so many tasks, for each of which 40 bytes are kept, or more; 0: there are no automatic traces. Tasks that
@@ -151,7 +151,7 @@ struct SequenceOptions {
 /// or waits throws that. Then the sequence can be used again.
 class Sequence {
  public:
-  /// \throws UsageError  the window is no power of two; automatic traces are more than 2^24 tasks long
+  /// \throws UsageError  the window is no power of two up to 2^30; automatic traces are more than 2^24 tasks long
   explicit Sequence(Runtime& runtime, SequenceOptions options = {});
   /// A sequence of all ranks. They make the same data, give the same tasks and wait for the same, in one order. Each
   /// rank has the memory that its own tasks use. A task runs on one rank, and reads what others have written before it.

@@ -84,7 +84,9 @@ Engine::Engine(RuntimeOptions options)
   const std::size_t number = options_.cores.size();
   if (!options_.trace.empty()) {
     trace_ = std::make_unique<Trace>(number);
-    trace_->keep(options_.trace);  // a file that cannot be written is known before anything runs
+    const Communicator* const ranks = options_.communicator;
+    // A file that cannot be written is known before anything runs.
+    trace_->keep(options_.trace, ranks == nullptr ? 0 : ranks->rank(), ranks == nullptr ? 1 : ranks->ranks());
   }
   for (std::size_t k = 0; k < number; ++k) {
     workers_.push_back(std::make_unique<Worker>(*this, static_cast<int>(k), static_cast<int>(number)));

@@ -176,7 +176,8 @@ Trace::~Trace() {
   ::close(kept_);
 }
 
-void Trace::keep(const std::string& file) {
+void Trace::keep(const std::string& file, int rank, int ranks) {
+  rank_ = rank, ranks_ = ranks;
   if (const auto is = std::filesystem::status(file); is_regular_file(is) || !exists(is))
     kept_ = ::open(file.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
   if (kept_ >= 0 && ::flock(kept_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
@@ -188,7 +189,7 @@ void Trace::write(const std::string& file) const {
   std::ofstream out(file);
   out.imbue(std::locale::classic());  // a point in numbers, whatever the locale of the program
   out.precision(15);
-  out << "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[";
+  out << "{\"displayTimeUnit\":\"ns\",\"rank\":" << rank_ << ",\"ranks\":" << ranks_ << ",\"traceEvents\":[";
   const char* separator = "\n";
   const std::lock_guard lock(mutex_);
   std::unordered_map<std::uint64_t, std::size_t> places;

@@ -9,7 +9,9 @@
 /// Each place of the window has a word, of task n that was given there last:
 ///   {n, open, w}  n has not ended; w, its `next`, the `next` of that, … wait for it
 ///   {n, ended}    n has ended
-/// A place is given again only after that, so n has ended ⇔ the word of its place is not {n, open, …}.
+/// A place is given again only after that, so n has ended ⇔ the word of its place is not {n, open, …}. The word has n
+/// mod 2^31, which is enough: who asks about k for a task keeps that task's place, so k's place is at k or at k + size,
+/// and size is less than 2^31.
 ///
 /// Written by the thread that gives tasks (`open`), by who lets a task wait (`wait`), and by who ends the task (`end`).
 /// The word names its task, so nobody waits at one that has got the place meanwhile. Each passes on what it has seen, so
@@ -28,7 +30,7 @@ namespace taskgrain::rt::detail {
 
 class Ends {
  public:
-  static constexpr std::size_t most = std::size_t{1} << 31;
+  static constexpr std::size_t most = std::size_t{1} << 30;
 
   /// What a task comes after, and where it is queued then. Written by the thread that gives it; then by who has taken it
   /// from the list it waits in. A cache line has four, and who ends a task needs nothing else of those that wait for it.
@@ -39,6 +41,7 @@ class Ends {
     bool ranked = false;       // whether it has a priority
     bool any_far = false;      // there may be tasks further back
   };
+  static_assert(sizeof(Before) == 16);
 
   /// \param size  of the window, a power of two of at most `most`
   explicit Ends(std::size_t size) : mask_(size - 1), words_(size), before_(size), far_(size) {
@@ -113,6 +116,7 @@ class Ends {
   static constexpr std::uint64_t tag(std::uint64_t number) noexcept { return number << 33; }
 
   std::atomic<std::uint64_t>& at(std::uint64_t number) noexcept { return words_[number & mask_]; }
+  /// \pre as of `ended`
   /// \param number  of the task to wait for, which has this word
   /// \param near    what is left to look at when that has ended
   bool wait(std::atomic<std::uint64_t>& word, std::uint64_t number, Before& task, std::uint64_t near,

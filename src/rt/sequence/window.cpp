@@ -18,7 +18,7 @@ constexpr std::uint64_t ahead = 12;
 
 std::size_t checked_window(std::size_t window) {
   if (!std::has_single_bit(window) || window > Ends::most)
-    throw_usage({"window is ", std::to_string(window), ", allowed are powers of two up to 2^31"});
+    throw_usage({"window is ", std::to_string(window), ", allowed are powers of two up to 2^30"});
   return window;
 }
 
@@ -260,6 +260,7 @@ void Window::wait_for_flow() {
   if (thrown || failed_.load()) {  // where only the latter, a wait of the runtime has thrown it
     failed_.store(true);           // or a wait was given up: what is queued is dropped all the same
     stop_graphs();
+    owner_.forget();  // what other ranks send from now on queues nothing
     try {
       flow_.wait();  // for what these have queued, which `run` drops
     } catch (...) {
@@ -269,7 +270,6 @@ void Window::wait_for_flow() {
     for (auto& [index, lock] : locks_) lock.clear();
     dependences_.clear();
     ++drops_;
-    owner_.forget();
     failed_.store(false);
   }
   if (thrown) std::rethrow_exception(thrown);

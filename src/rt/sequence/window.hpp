@@ -32,7 +32,7 @@ class WindowOwner {
  public:
   /// Ends the graphs that still run.
   virtual void stop_graphs() noexcept = 0;
-  /// All tasks were dropped.
+  /// All tasks are dropped, and no graph runs.
   virtual void forget() noexcept = 0;
 
  protected:

@@ -126,9 +126,10 @@ class Trace {
   void waited();
 
   /// Begins the file, and keeps other runtimes, also of other processes, from writing it meanwhile.
+  /// \param rank, ranks  of the runtime's communicator; 0 and 1 without one
   /// \throws UsageError  if another one writes it
   /// \throws std::system_error  if it cannot be written
-  void keep(const std::string& file);
+  void keep(const std::string& file, int rank, int ranks);
   /// \throws std::system_error  if the file cannot be written
   void write(const std::string& file) const;
 
@@ -160,6 +161,7 @@ class Trace {
   TraceLane::Clock::time_point begin_ = TraceLane::Clock::now();
   std::vector<TraceLane> lanes_;
   int kept_ = -1;  // the file, if it is kept from others
+  int rank_ = 0, ranks_ = 1;
 
   mutable std::mutex mutex_;  // protects the members below
   std::uint64_t last_ = 0;
