@@ -13,7 +13,7 @@ from taskgrain.words.errors import InputError
 
 _TOKEN = re.compile(
     r"""(?P<skip>^[ \t]*\#[^\n]*|[ \t\r\f\v]+|\n|//[^\n]*|/\*.*?\*/)|(?P<sign>->|--|[{}\[\]=;,:+])"""
-    r"""|(?P<quoted>"(?:[^"\\]|\\.)*")|(?P<word>[^\W\d]\w*|-?(?:\.\d+|\d+(?:\.\d*)?)(?:[eE][+-]?\d+)?(?!\w))"""
+    r"""|(?P<quoted>"(?:[^"\\]++|\\.)*+")|(?P<word>[^\W\d]\w*|-?(?:\.\d+|\d+(?:\.\d*)?)(?:[eE][+-]?\d+)?(?!\w))"""
     r"""|(?P<markup><)""",
     re.DOTALL | re.MULTILINE,
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from program_graphs import Graph, graphs
 
+from taskgrain.graphs import files
 from taskgrain.graphs.files import read
 from taskgrain.words.errors import InputError
 
@@ -151,6 +153,39 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     wide.write_text("digraph { a }", "utf-16")
     with pytest.raises(InputError, match="a text in UTF-8"):
         read(wide)
+
+
+def test_a_file_that_is_too_large_is_refused_before_it_is_decoded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"\xff" * 9)
+    monkeypatch.setattr(files, "_MOST_BYTES", 8)
+    with pytest.raises(InputError, match="a file of at most"):
+        read(path)
+
+
+def test_memory_that_is_not_enough_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(text: str) -> None:
+        raise MemoryError
+
+    path = tmp_path / "file"
+    path.write_text("digraph { a }")
+    monkeypatch.setattr(files, "_reader", full)
+    with pytest.raises(InputError, match="a smaller file: it needs more memory than there is"):
+        read(path, "--graph")
+
+
+@pytest.mark.parametrize("blank", ["\n", "#\n", "// x\n", "/**/"])
+@pytest.mark.parametrize("file", ["{} digraph {{ a }}", 'digraph {{ a [label="{}"] }}'])
+def test_blanks_take_no_memory_of_their_own(tmp_path: Path, blank: str, file: str) -> None:
+    path = tmp_path / "file"
+    path.write_text(text := file.format(blank * 100_000))
+    tracemalloc.start()
+    read(path)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 20 * len(text) + 4_000_000
 
 
 @given(st.text('dgraph{}[]->=;:,"<>#/*\n 0.1', max_size=40))
