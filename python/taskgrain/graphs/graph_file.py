@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -13,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from taskgrain.graphs.reading import decoded, wrong_at
-from taskgrain.graphs.task_graph import TaskGraph, amount
+from taskgrain.graphs.task_graph import TaskGraph, amount, check_finite
 from taskgrain.words.errors import InputError
 
 FORMAT = "taskgrain graph"
@@ -78,8 +77,7 @@ def read(text: str) -> TaskGraph:
     durations, cores = (_amounts(file, key, size) for key in ("durations", "cores"))
     if 0.0 in cores:
         raise InputError(f"cores, task {cores.index(0.0)}", 0, "a number above 0")
-    if not math.isfinite(sum(time * one for time, one in zip(durations, cores, strict=True))):
-        raise InputError("durations", "their sum", "times whose sum is finite")
+    check_finite(durations, cores, "durations")
     untimed = file.get("untimed", 0)
     if type(untimed) is not int or not 0 <= untimed <= size:
         raise InputError("untimed", untimed, "the number of tasks whose time is not known")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from taskgrain.graphs.reading import Entry
-from taskgrain.graphs.task_graph import TaskGraph
+from taskgrain.graphs.task_graph import TaskGraph, check_finite
 from taskgrain.words.errors import InputError
 
 FORMAT = "trace of taskgrain::rt"
@@ -88,6 +88,7 @@ def read_trace(trace: Mapping[str, Any]) -> TaskGraph:
     _join_waits(tasks, recorded, waits)
     places = {number: place for place, number in enumerate(tasks.all)}
     found = tasks.all.values()
+    check_finite([one.seconds for one in found], [1.0] * len(found), "times")
     return TaskGraph(
         [one.name for one in found],
         [[places[other] for other in one.after] for one in found],

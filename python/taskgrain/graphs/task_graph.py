@@ -174,6 +174,13 @@ def amount(value: object, what: str) -> float:
     return found
 
 
+def check_finite(durations: Sequence[float], cores: Sequence[float], what: str) -> None:
+    """Raises `InputError` for times whose sum is none, as they are or with the cores that each takes."""
+    work = sum(time * one for time, one in zip(durations, cores, strict=True))
+    if not math.isfinite(sum(durations) + work):
+        raise InputError(what, "their sum", "times whose sum is finite")
+
+
 def made(
     kind: str,
     durations: Mapping[str, float | None],
@@ -200,8 +207,7 @@ def made(
     known = untimed < len(numbers)
     times = [one or 0.0 for one in durations.values()] if known else [1.0] * len(numbers)
     taken = [(cores or {}).get(name, 1.0) for name in numbers]
-    if not math.isfinite(sum(time * one for time, one in zip(times, taken, strict=True))):
-        raise InputError("times", "their sum", "times whose sum is finite")
+    check_finite(times, taken, "times")
     return TaskGraph(
         tuple(numbers),
         [tuple(one) for one in found],

@@ -107,6 +107,15 @@ def test_each_format_says_the_graph(
         ("digraph {\n a [bold] }", "line 2: ] } is not allowed; allowed: ="),
         ("digraph {\na\n-> -- b }", "line 3: -- b } is not allowed; allowed: a node"),
         ("digraph { a [weight=1e308]; b [weight=1e308] }", "times whose sum is finite"),
+        (
+            '{"workflow": {"tasks": [{"id": "a", "runtime": 1e308, "cores": 0.1},'
+            ' {"id": "b", "runtime": 1e308, "cores": 0.1}]}}',
+            "times whose sum is finite",
+        ),
+        (
+            '{"taskgrain_graph": 1, "durations": [1e308, 1e308], "cores": [0.1, 0.1], "before": [[], [0]]}',
+            "times whose sum is finite",
+        ),
         ("digraph {\n\n a ? b }", "line 3: ? b }"),
         ("digraph { a } b", "nothing after the graph"),
         ("digraph " + "{ a " * 100_000, "fewer within each other"),
