@@ -295,6 +295,7 @@ def _kept_graph(program: Program, graph: GraphOptions, output: Path) -> GraphOpt
     store.check_folder(output)
     here = Path(str(graph.given["dag"]))
     text = here.read_text()
+    output = output.resolve()  # a study names one file alike, by whatever path the folder is given
     steps = next((one for one in output.glob(f"*{store.STEPS}") if one.read_text() == text), None)
     if steps is None and output.is_dir() and any(output.iterdir()):
         raise InputError("--output", str(output), "a new or empty folder, or one with results of this graph")

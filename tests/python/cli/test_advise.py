@@ -326,6 +326,9 @@ def test_a_graph_is_kept_with_its_results_and_replaces_nothing(
     refused = taskgrain("advise", "--graph", tmp_path / "other.dot", *words, "-o", tmp_path / "kept")
     assert refused.code == 2 and refused.err.startswith("taskgrain: --output: ")
     assert (tmp_path / "kept" / "program.steps.json").read_bytes() == kept
+    (tmp_path / "link").symlink_to(tmp_path)
+    again = taskgrain("advise", "--graph", tmp_path / "program.dot", *words, "-o", tmp_path / "link/kept")
+    assert again.code == 0, "the same folder by another path: " + again.err
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "program.steps.json").write_text("mine")
     for output in (tmp_path / "full", tmp_path, tmp_path / "program.dot", "/dev/null"):
