@@ -207,6 +207,21 @@ def test_any_text_is_a_graph_or_refused(tmp_path_factory: pytest.TempPathFactory
         assert str(path) in str(error)
 
 
+def test_dependences_on_tasks_that_a_file_of_starpu_lacks_are_counted(tmp_path: Path) -> None:
+    path = tmp_path / "tasks.rec"
+    path.write_text("JobId: 1\nDependsOn: 7 8\n\nJobId: 2\nDependsOn: 1 7\n")
+    found = read(path)
+    assert (found.dependences, found.no_order) == (1, "the file lacks the tasks of 3 more dependences")
+    path.write_text("JobId: 1\n\nJobId: 2\nDependsOn: 1\n")
+    assert read(path).no_order == ""
+
+
+def test_names_that_tasks_of_wfcommons_share_are_no_error_where_ids_are_given(tmp_path: Path) -> None:
+    tasks = [{"id": "a", "name": "a"}, {"id": "2", "name": "a"}, {"id": "3", "parents": ["a", "2"]}]
+    (tmp_path / "file").write_text(json.dumps({"workflow": {"tasks": tasks}}))
+    assert read(tmp_path / "file").before == [(), (), (0, 1)]
+
+
 def test_older_and_odder_instances_of_wfcommons(tmp_path: Path) -> None:
     path = tmp_path / "file"
     tasks = [
