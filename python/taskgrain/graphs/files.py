@@ -134,7 +134,9 @@ def _wfcommons(file: Entry) -> TaskGraph:
         allowed = "workflow.specification.tasks or workflow.tasks, each with an id or a name"
         raise InputError("JSON", [*file.fields], allowed)
     ran = {one.text("id"): one.fields for one in workflow.entry("execution").entries("tasks")}
-    ids = {one.text("name"): one.text("id", "name") for one in tasks if one.get("name") is not None}
+    named = [(one.text("name"), one.text("id", "name")) for one in tasks if one.get("name") is not None]
+    ids = dict(named)
+    shared = {name for name, number in named if ids[name] != number}
     sizes = {one.text("id"): one.known("sizeInBytes") for one in described.entries("files")}
     durations: dict[str, float | None] = {}
     cores: dict[str, float] = {}
@@ -160,6 +162,10 @@ def _wfcommons(file: Entry) -> TaskGraph:
     version = file.get("schemaVersion")
     kind = f"WfCommons {version}" if re.fullmatch(r"[\d.]{1,9}", str(version), re.ASCII) else "WfCommons"
     ids |= {name: name for name in durations}
+    shared -= durations.keys()
+    for name, other in before if shared else ():
+        if wrong := shared & {name, other}:
+            raise InputError(f"{other} → {name}", wrong.pop(), "an id, as several tasks have this name")
     pairs = [(ids.get(one, one), ids.get(other, other)) for one, other in before]
     return made(kind, durations, pairs, "s", cores, labels, outputs=outputs)
 

@@ -130,6 +130,11 @@ def test_each_format_says_the_graph(
         ('{"workflow": {"tasks": [{"id": "a", "runtimeInSeconds": NaN}]}}', "task a, runtimeInSeconds: NaN"),
         ('{"workflow": {"tasks": [{"id": "a", "runtimeInSeconds": "x"}]}}', "task a, runtimeInSeconds: x"),
         ('{"workflow": {"tasks": [{"id": "a", "cores": -4}]}}', "task a, cores: -4"),
+        (
+            '{"workflow": {"tasks": [{"id": "1", "name": "a"}, {"id": "2", "name": "a"},'
+            ' {"id": "3", "parents": ["a"]}]}}',
+            "a → 3: a is not allowed; allowed: an id, as several tasks have this name",
+        ),
         ("2\n0 1 0\n1 1 2 0\n", "line 3: 1 tasks is not allowed; allowed: 2 tasks before task 1"),
         ("2\n0 1 0\n0 1 0\n", "line 3: 0 is not allowed"),
         ("2\n0 1 0\n1 -1 0\n", "line 3: 1 -1 0"),
