@@ -207,6 +207,9 @@ def graph(
     ] = None,
 ) -> None:
     """Shows a task graph: its dependences, a drawing, or its size."""
+    if output is not None and output.suffix.lower() == ".gz":
+        allowed = "a name without .gz: drawings and graphs in steps are not compressed"
+        raise InputError("--output", str(output), allowed)
     if file is not None:
         if stats or summary or nodes is not None:
             raise UsageError("--from: give --cores, --format, --output and --json with it, and nothing else")

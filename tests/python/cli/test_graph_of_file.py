@@ -70,6 +70,8 @@ def test_as_many_bytes_are_suggested_as_fit(tmp_path: Path, size: int, then: str
             ("--output", "x.PDF"),
             "--output: x.PDF is not allowed; allowed: a picture by .svg or .png, or a file",
         ),
+        (("--output", "x.json.gz"), "--output: x.json.gz is not allowed; allowed: a name without .gz"),
+        (("--output", "x.SVG.GZ"), "--output: x.SVG.GZ is not allowed; allowed: a name without .gz"),
         (("--output", "program.dot"), "--output: program.dot is not allowed; allowed: another file than"),
     ],
 )
