@@ -273,7 +273,7 @@ def _measured_graph(program: Program, graph: GraphOptions, folder: Path) -> Grap
 
     name = re.sub(r"[^\w.+-]", "_", Path(program.name).stem, flags=re.ASCII)[:_LONGEST_NAME]
     steps = folder / f"{name}{store.STEPS}"
-    _write(steps, program.steps.text())
+    _write(steps, program.steps.text(f"graph of {program.name}"))
     said = {"output_bytes": program.output_bytes} if program.output_bytes else {}
     return replace(graph, given={**said, **graph.given, "dag": str(steps)})
 

@@ -125,7 +125,7 @@ def _write(steps: Steps, path: Path, output: Path) -> None:
     try:
         if output.exists() and output.samefile(path):
             raise InputError("--output", str(output), "another file than that of --from")
-        whole_file.write(output, steps.text().encode())
+        whole_file.write(output, steps.text(f"graph of {path}").encode())
     except OSError as error:
         raise InputError("--output", str(output), f"a file that can be written ({error.strerror})") from error
 

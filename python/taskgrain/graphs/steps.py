@@ -16,6 +16,8 @@ _SOON = 10_000
 """Dependences of a graph for which the best steps are found in seconds."""
 _MOST_POINTS = 1 << 24
 """Tasks and points that pass outputs on, in a file of steps; src/core/dag.cpp takes no more."""
+_MOST_BYTES = 1 << 26
+"""Of that file."""
 
 
 @dataclass(frozen=True)
@@ -60,11 +62,12 @@ class Steps:
             widths[level] += 1
         return max(widths)
 
-    def text(self) -> str:
-        """The file for `--dag` (docs/reference/patterns.md). Raises `InputError` for too many points."""
+    def text(self, name: str = "graph") -> str:
+        """The file for `--dag` (docs/reference/patterns.md). Raises `InputError`, which names the graph so,
+        for more points or bytes than that takes."""
         if self.points > _MOST_POINTS:
             raise InputError(
-                "graph",
+                name,
                 f"one of {self.points} points in steps",
                 f"at most {_MOST_POINTS}: tasks, and points that pass outputs on",
             )
@@ -72,14 +75,22 @@ class Steps:
         times = [one / longest if longest else 0.0 for one in self.graph.durations]
         # Not where all points take equally long, or none takes any time.
         weighted = max(times) > 0.0 and (self.passed_on > 0 or min(times) < max(times))
-        written = []
+        written: list[str] = []
+        size = len('{"steps":[]}')
         for one in self.placed():
             step: dict[str, object] = {"first_point": one.first, "width": len(one.points)}
             step["dependences"] = one.inputs
             if weighted:
                 step["weights"] = [float(f"{times[task]:.6g}") if runs else 0 for task, runs in one.points]
-            written.append(step)
-        return json.dumps({"steps": written}, separators=(",", ":"))
+            written.append(json.dumps(step, separators=(",", ":")))
+            size += len(written[-1]) + (len(written) > 1)
+            if size > _MOST_BYTES:
+                raise InputError(
+                    name,
+                    f"one of {self.points} points in steps",
+                    f"one whose steps take at most {_MOST_BYTES >> 20} MiB, as --dag reads them",
+                )
+        return f'{{"steps":[{",".join(written)}]}}'
 
     def placed(self) -> Iterator[Step]:
         """The steps in order. A task lies near what it reads, and each step in the middle of the widest one,

@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 from program_graphs import Graph, graphs, made_of
 
 from taskgrain._core import Run
+from taskgrain.graphs import steps as steps_module
 from taskgrain.graphs.steps import Steps, in_steps
 from taskgrain.graphs.task_graph import made
+from taskgrain.words.errors import InputError
 
 
 def of_core(folder: pytest.TempPathFactory, steps: Steps) -> Run:
@@ -100,6 +102,17 @@ def test_the_core_sets_the_same_bound(
 def test_tasks_of_one_length_need_no_weights() -> None:
     assert "weights" not in in_steps(made("test", dict.fromkeys("ab", 2.0), [("b", "a")])).text()
     assert "weights" not in in_steps(made("test", dict.fromkeys("ab", 0.0), [("b", "a")])).text()
+
+
+def test_a_file_that_the_core_would_not_read_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    few = in_steps(made("test", {"a": 1.0, "b": 2.0}, [("b", "a")]))
+    monkeypatch.setattr(steps_module, "_MOST_BYTES", len(few.text()))
+    assert few.text()
+    monkeypatch.setattr(steps_module, "_MOST_BYTES", len(few.text()) - 1)
+    with pytest.raises(
+        InputError, match=r"mine: one of 2 points in steps is not allowed; allowed: one whose"
+    ):
+        few.text("mine")
 
 
 def test_steps_of_a_long_chain_are_soon_written() -> None:
