@@ -39,6 +39,8 @@ def allowed(program: Program, cores: int) -> Iterator[str]:
     elif untimed:
         counts = "which counts" if untimed == 1 else "which count"
         yield f"The file leaves out the time of {quantity.counted(untimed, 'task')}, {counts} as none."
+    if left_out := program.graph.left_out:
+        yield f"Left out: {left_out}."
     if missing := program.graph.no_order:
         yield f"As to what tasks depend on, {missing}: with that, it may take longer."
     share = quantity.percent(program.total / (cores * least))

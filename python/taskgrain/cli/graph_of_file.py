@@ -60,7 +60,9 @@ def show(path: Path, graph: GraphOptions, drawn: str, output: Path | None, as_js
         print_json(facts | {"output": output and str(output)})
         return
     rows = {"file": found.kind, "tasks": f"{len(found.names)}", "dependences": f"{found.dependences}"}
-    rows["dependences"] += f": {found.no_order}" if found.no_order else ""
+    if found.no_order:
+        rows["dependences"] += f": {found.no_order}; the critical path may be longer"
+    rows |= {"left out": found.left_out} if found.left_out else {}
     if found.unit != "task":
         ranked = sorted(found.durations)
         least, half, most = (told(ranked[k]) for k in (0, len(ranked) // 2, -1))

@@ -8,9 +8,12 @@ from typing import Any
 
 from taskgrain.graphs.reading import Entry
 from taskgrain.graphs.task_graph import TaskGraph, check_finite
+from taskgrain.words import quantity
 from taskgrain.words.errors import InputError
 
 FORMAT = "trace of taskgrain::rt"
+_ROUNDED = 1e-3
+"""Microseconds by which times of events may differ from those of the clock."""
 
 
 @dataclass
@@ -50,13 +53,14 @@ def read_trace(trace: Mapping[str, Any]) -> TaskGraph:
     after each other, and what is given after a wait after what has ended before. Raises `InputError`."""
     tasks = _Tasks()
     launches: dict[int, dict[int, dict[int, None]]] = {}
-    events = [Entry(f"event {n}", one) for n, one in enumerate(Entry("trace", trace).items("traceEvents"), 1)]
+    file = Entry("trace", trace)
+    events = [Entry(f"event {n}", one) for n, one in enumerate(file.items("traceEvents"), 1)]
     marks = [one for one in events if one.get("ph") == "i"]
     waits = [one.amount("ts") for one in marks if one.get("name") == "wait"]
     for one in events:
         args = one.entry("args")
         if one.get("ph") != "X" or "task" not in args.fields:
-            continue  # a task of which nobody knows what it comes after, or the run of a whole graph
+            continue  # a task of which nobody knows what it comes after
         number, took = args.whole("task"), one.amount("dur")
         task = tasks.all.get(number)
         if task is None:
@@ -89,6 +93,8 @@ def read_trace(trace: Mapping[str, Any]) -> TaskGraph:
     places = {number: place for place, number in enumerate(tasks.all)}
     found = tasks.all.values()
     check_finite([one.seconds for one in found], [1.0] * len(found), "times")
+    several = "ranks" in file.fields and file.whole("ranks") > 1
+    lacks = f"the trace, of rank {file.whole('rank')}, lacks what other ranks send" if several else ""
     return TaskGraph(
         [one.name for one in found],
         [[places[other] for other in one.after] for one in found],
@@ -97,7 +103,32 @@ def read_trace(trace: Mapping[str, Any]) -> TaskGraph:
         0,
         "s",
         FORMAT,
+        no_order=lacks,
+        left_out=_left_out(events),
     )
+
+
+def _left_out(events: Iterable[Entry]) -> str:
+    """Counts the events that are no tasks of the graph, and their time without that of tasks within them. A
+    future that a task runs is a part of that task, unless the task was away for so long."""
+    spans = [(one, one.amount("ts"), one.amount("dur")) for one in events if one.get("ph") == "X"]
+    number, passed = 0, 0.0
+    around: list[tuple[object, float, float, bool]] = []  # worker, end, time of others' work, in the graph
+    for one, begin, took in sorted(spans, key=lambda span: (str(span[0].get("tid")), span[1], -span[2])):
+        worker, args = one.get("tid"), one.entry("args")
+        while around and (around[-1][0] != worker or around[-1][1] <= begin + _ROUNDED):
+            around.pop()
+        _, _, away, in_graph = around[-1] if around else (worker, 0.0, 0.0, True)
+        passed -= 0.0 if in_graph else took
+        if "task" in args.fields:
+            around.append((worker, begin + took, args.known("away") or 0.0, True))
+        elif around and in_graph and (took > away or not away):
+            around.append((worker, begin + took, away, True))
+        else:
+            number, passed = number + 1, passed + took
+            around.append((worker, begin + took, 0.0, False))
+    time = quantity.seconds(max(0.0, passed) / 1e6)
+    return f"{quantity.counted(number, 'event')}, {time}: futures, forks and loops" if number else ""
 
 
 def _join_launches(

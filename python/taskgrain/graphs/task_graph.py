@@ -60,7 +60,9 @@ class TaskGraph:
     no_times: str = "the file has no times"
     """Where no task has a time: the words for what the file lacks."""
     no_order: str = ""
-    """The same where it does not say what tasks come after."""
+    """The same where it does not say what tasks come after, or not all of it."""
+    left_out: str = ""
+    """What the file says of a run that is not in the graph."""
     outputs: Sequence[float | None] = ()
     """The bytes that each task hands on, if the file has some: None for a task of which it does not say."""
 

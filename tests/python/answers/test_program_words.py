@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from program_graphs import Graph, made_of
 
@@ -40,6 +42,11 @@ def test_tasks_without_a_time_count_as_none_where_others_have_one() -> None:
     untimed = said("digraph { a [cost=3]; b [cost=4] }", 10e-6)
     assert "Each task counts as 10 µs: no node has duration, runtime, time, weight or size." in untimed
     assert some not in untimed
+
+
+def test_what_the_graph_leaves_out_is_told() -> None:
+    graph = replace(made_of(Graph(((),), (1,))), left_out="1 event, 4.00 µs: futures")
+    assert "Left out: 1 event, 4.00 µs: futures." in allowed(of_graph("test", graph, 1e-6, 1.0), 1)
 
 
 @pytest.mark.parametrize(

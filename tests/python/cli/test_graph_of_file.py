@@ -41,6 +41,15 @@ def test_a_graph_without_times_says_where_they_would_be(tmp_path: Path) -> None:
     assert "no node" not in call("--from", tmp_path / "a.dot")[1]
 
 
+def test_what_a_trace_has_and_its_graph_has_not_is_said(tmp_path: Path) -> None:
+    task = {"ph": "X", "tid": 0, "name": "a", "ts": 0, "dur": 9, "args": {"task": 0, "waits": 0}}
+    trace = {"rank": 1, "ranks": 2, "traceEvents": [task, {"ph": "X", "tid": 1, "ts": 0, "dur": 4}]}
+    (tmp_path / "trace.json").write_text(json.dumps(trace))
+    _, out, _ = call("--from", tmp_path / "trace.json")
+    assert "0: the trace, of rank 1, lacks what other ranks send; the critical path may be longer\n" in out
+    assert "left out       1 event, 4.00 µs: futures, forks and loops\n" in out
+
+
 @pytest.mark.parametrize(
     ("size", "then"), [(5000, " --output-bytes 5000"), (1 << 29, ""), (3, " --output-bytes 16")]
 )

@@ -102,6 +102,32 @@ def test_a_launch_without_a_task_is_not_that_of_another(tmp_path: Path) -> None:
     assert before(found, "step 0") == [] and before(found, "step 1") == ["step 2"]
 
 
+def fork(tid: int, begin: float, dur: float) -> dict[str, Any]:
+    return {"ph": "X", "tid": tid, "name": "fork", "ts": begin, "dur": dur}
+
+
+def test_events_that_are_no_tasks_of_the_graph_are_counted(tmp_path: Path) -> None:
+    def left_out(*events: dict[str, Any]) -> str:
+        text = json.dumps({"traceEvents": events})
+        (tmp_path / "trace.json").write_text(text)
+        return read(tmp_path / "trace.json").left_out
+
+    assert left_out(span(0, 0, 9)) == ""
+    assert left_out(span(0, 0, 9), fork(0, 9, 3), fork(1, 2, 5)).startswith("2 events, 8.00 µs: futures, ")
+    assert left_out(span(0, 0, 9), fork(0, 2, 5)) == "", "a part of the task"
+    assert left_out(span(0, 0, 9, away=6), fork(0, 2, 5)).startswith("1 event, 5.00 µs"), "it was away"
+    assert left_out(fork(0, 0, 9), span(0, 2, 4), fork(0, 7, 1)).startswith("2 events, 5.00 µs")
+
+
+def test_a_trace_of_several_ranks_lacks_what_others_send(tmp_path: Path) -> None:
+    def lacks(**more: int) -> str:
+        (tmp_path / "trace.json").write_text(json.dumps({**more, "traceEvents": [span(0, 0, 9)]}))
+        return read(tmp_path / "trace.json").no_order
+
+    assert lacks() == lacks(rank=0, ranks=1) == ""
+    assert lacks(rank=2, ranks=4) == "the trace, of rank 2, lacks what other ranks send"
+
+
 @pytest.mark.parametrize(
     ("events", "message"),
     [
