@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -111,10 +112,15 @@ class Program:
         return max(self.bound.critical_path, self.total / cores)
 
     def fused(self, overhead: float, tasks: int, cores: int) -> float:
-        """The time if so many points after each other were one, and no chain took longer for that."""
+        """The time if so many points after each other were one, and no chain took longer for that. These are
+        not divided among cores, so that some core has as many as are left over, too."""
         least = overhead / tasks
         path = self.bound.critical_path + self._points_of_chain * least
-        return max(path, (self.total + self.steps.points * least) / cores)
+        time = max(path, (self.total + self.steps.points * least) / cores)
+        if tasks == 1:
+            return time
+        whole = math.ceil(self.steps.points / tasks)
+        return max(time, math.ceil(whole / cores) * (self.total / whole + overhead))
 
     @property
     def most_cores(self) -> float:

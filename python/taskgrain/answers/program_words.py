@@ -105,16 +105,18 @@ def reached(program: Program, answers: Sequence[Answer]) -> Iterator[str]:
 
 
 def _longer(program: Program, best: Answer) -> Iterator[str]:
-    """The fewest tasks in one that leave little to gain."""
+    """The fewest tasks in one that leave little to gain, or those that gain most; nothing where it is not
+    known that anything is lost."""
     cost = program.cost(best.efficiency, best.occupied)
     now, overhead = cost.time.number, cost.overhead or 0.0
     least = program.least(best.occupied)
-    if least > _WORTH * now:
+    if least > _WORTH * now or not cost.lost.low:
         return
-    tasks = 1
-    while 2 * tasks <= program.chain and program.fused(overhead, tasks, best.occupied) * _WORTH > least:
-        tasks *= 2
-    then = program.fused(overhead, tasks, best.occupied)
+    sizes = [1 << power for power in range(program.chain.bit_length())]
+    times = {one: program.fused(overhead, one, best.occupied) for one in sizes}
+    enough = [one for one in sizes if times[one] * _WORTH <= least]
+    tasks = enough[0] if enough else min(sizes, key=times.__getitem__)
+    then = times[tasks]
     if then <= _WORTH * now:
         yield (
             f"If {tasks} tasks that follow each other were one, it would take about {quantity.seconds(then)} "

@@ -5,10 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from advice_answers import curve as made_up
 from program_graphs import Graph, made_of
 
+from taskgrain.answers.advise import Answer
 from taskgrain.answers.program import Program, of_graph
-from taskgrain.answers.program_words import allowed, time
+from taskgrain.answers.program_words import allowed, reached, time
+from taskgrain.estimate.advice import Efficiency
 from taskgrain.graphs.dot import read_dot
 from taskgrain.words.interval import Interval
 
@@ -47,6 +50,23 @@ def test_tasks_without_a_time_count_as_none_where_others_have_one() -> None:
 def test_what_the_graph_leaves_out_is_told() -> None:
     graph = replace(made_of(Graph(((),), (1,))), left_out="1 event, 4.00 µs: futures")
     assert "Left out: 1 event, 4.00 µs: futures." in allowed(of_graph("test", graph, 1e-6, 1.0), 1)
+
+
+@pytest.mark.parametrize(
+    ("tasks", "high", "said"),
+    [
+        (64, 0.3, "If 32 tasks that follow each other were one, it would take about "),
+        (64, 1.0, ""),  # nothing may be lost
+        (64, None, ""),
+        (1, 0.3, ""),  # there are no tasks that follow each other
+    ],
+)
+def test_longer_tasks_are_advised_where_they_gain(tasks: int, high: float | None, said: str) -> None:
+    chain = program(Graph(tuple((n - 1,) if n else () for n in range(tasks)), (1,) * tasks))
+    efficiency = Efficiency("measured", Interval(0.25, 0.2, high))
+    curve = made_up("mpi", 1e-6, cores=1)
+    (*_, last) = reached(chain, [Answer("mpi", curve, efficiency, ())])
+    assert (said in last) if said else "were one" not in last
 
 
 @pytest.mark.parametrize(
