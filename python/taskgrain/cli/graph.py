@@ -200,9 +200,10 @@ def graph(
         typer.Option(
             "--from",
             metavar="FILE",
-            help="Show what the graph of a program allows: a file of taskgrain record, WfCommons, DOT, the "
-            "Standard Task Graph Set, StarPU's tasks.rec, or Chakra's JSON. --output writes it for --dag, or "
-            "draws it.",
+            help="Show what the graph of a program allows: a file of taskgrain record, a trace of "
+            "taskgrain::rt, WfCommons, DOT, the Standard Task Graph Set, StarPU's tasks.rec, Chakra's JSON, "
+            "a timeline of Ray, or a task stream of Dask; compressed by gzip or not. --output writes it for "
+            "--dag, or draws it.",
         ),
     ] = None,
 ) -> None:

@@ -10,6 +10,7 @@ import pytest
 from command_line import called
 
 from taskgrain.cli.main import main
+from taskgrain.graphs.files import FORMATS
 
 
 def call(*words: object) -> tuple[int, str, str]:
@@ -31,6 +32,12 @@ def test_the_graph_of_a_program_is_bounded_and_written_in_steps(tmp_path: Path) 
     told = json.loads(call("--from", program, "--cores", 8, "--json", "-o", written)[1])
     assert told["output"] == str(written)
     assert (told["work"], told["most_busy"], told["passed_on"]) == (9.0, 1.5, 0)
+
+
+def test_the_help_names_each_format() -> None:
+    said = " ".join(call("--help")[1].split())
+    formats = {one.split()[0] for one in FORMATS} - {"trace"} | {"taskgrain::rt", "gzip"}
+    assert [one for one in formats if one not in said] == []
 
 
 def test_a_graph_without_times_says_where_they_would_be(tmp_path: Path) -> None:
