@@ -62,7 +62,7 @@ class TaskGraph:
     no_order: str = ""
     """The same where it does not say what tasks come after, or not all of it."""
     left_out: str = ""
-    """What the file says of a run that is not in the graph."""
+    """The events of a run that the file has and the graph leaves out."""
     outputs: Sequence[float | None] = ()
     """The bytes that each task hands on, if the file has some: None for a task of which it does not say."""
 
