@@ -74,8 +74,10 @@ def check_folder(folder: Path) -> None:
             f"(zstd -d --rm {folder / reader.COMPRESSED}), or choose another --output"
         )
     ours = runs.exists() or (folder / reader.STUDY).exists()
-    if folder.is_dir() and not ours and any(
-        one.name != GRAPH and not one.name.endswith(STEPS) for one in folder.iterdir()
+    if (
+        folder.is_dir()
+        and not ours
+        and any(one.name != GRAPH and not one.name.endswith(STEPS) for one in folder.iterdir())
     ):
         raise InputError("--output", str(folder), "a new or empty folder, or a results folder to go on with")
 
