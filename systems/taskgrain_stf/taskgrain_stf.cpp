@@ -35,8 +35,10 @@ class Flow {
   /// Gives the tasks of a step, or those that a loop of this period has there in all its iterations.
   void give(std::int64_t step, std::int64_t period) {
     const std::int64_t of = step + period < graph().steps() ? step + period : step;
-    const auto& accesses = accesses_.at(&table_(of, 0));
-    for (std::int64_t i = graph().points(of).first; i <= graph().points(of).last; ++i) {
+    const auto points = graph().points(of);
+    if (points.first > points.last) return;  // a graph of fewer steps than another
+    const auto& accesses = accesses_.at(&table_(of, points.first));
+    for (std::int64_t i = points.first; i <= points.last; ++i) {
       const TaskTable::Task& later = table_(of, i);
       sequence_.task(accesses[static_cast<std::size_t>(i)],
                      [this, &later, step, period, i](const rt::Turn& turn) { execute(turn, later, step, period, i); });
@@ -46,7 +48,7 @@ class Flow {
  private:
   const Graph& graph() const { return table_.graph(); }
   void add(std::int64_t step, std::int64_t point) {
-    auto& of_step = accesses_[&table_(step, 0)];
+    auto& of_step = accesses_[&table_(step, graph().points(step).first)];
     of_step.resize(static_cast<std::size_t>(graph().width()));
     auto& accesses = of_step[static_cast<std::size_t>(point)];
     if (!accesses.empty()) return;
