@@ -20,7 +20,7 @@ from taskgrain.answers.compare.cells import compare
 from taskgrain.answers.compare.sides import sides
 from taskgrain.results import reader
 from taskgrain.results.cell import cells
-from taskgrain.words.errors import UsageError
+from taskgrain.words.errors import TaskgrainError
 
 
 class Aim(NamedTuple):
@@ -66,13 +66,21 @@ class Found(NamedTuple):
 
 
 def ratios(folder: Path, aim: Aim) -> dict[str, Found]:
-    """What each workload came to. Raises `UsageError`."""
+    """What each workload came to. Raises `TaskgrainError`."""
     found = compare(sides([str(folder)], [aim.to, aim.system])).cells
     known = {one.workload: one.ratios.get("metg") for one in found}
     return {
         workload: Found(one.value if one and one.value else math.nan, *(one.ends if one else (0.0, math.inf)))
         for workload, one in known.items()
     }
+
+
+def ratios_before(last: Path | None, aim: Aim) -> dict[str, Found]:
+    """The same of an earlier folder; none if it lacks one of the systems."""
+    try:
+        return ratios(last, aim) if last else {}
+    except TaskgrainError:
+        return {}
 
 
 def newest_beside(folder: Path) -> Path | None:
@@ -94,7 +102,7 @@ def show(folder: Path, last: Path | None) -> None:
             print(f"  not measured: {', '.join(missing)}")
             continue
         now = ratios(folder, aim)
-        before = ratios(last, aim) if last else {}
+        before = ratios_before(last, aim)
         for workload, found in now.items():
             most = aim.of(workload, cores.get(workload))
             met = found.met(most)
@@ -112,7 +120,7 @@ def main() -> None:
     options = parser.parse_args()
     try:
         show(options.folder, options.last or newest_beside(options.folder))
-    except UsageError as error:
+    except TaskgrainError as error:
         parser.error(str(error))
 
 

@@ -36,6 +36,14 @@ def test_each_aim_has_the_ratio_of_now_and_of_last_time(tmp_path: Path) -> None:
     assert last == "1 of 2 ratios meet their aims, 1 miss them, 0 are open"
 
 
+def test_an_earlier_folder_may_lack_a_system(tmp_path: Path) -> None:
+    made.measured(tmp_path / "day1" / "runtime", {"limit": 1e-7, "taskgrain_graph": 1e-7})
+    done = aims(study(tmp_path / "day2" / "runtime", 1.0, 3.0))
+    assert done.returncode == 0, done.stderr
+    lines = [line for line in done.stdout.splitlines() if " aim " in line]
+    assert ["last time" in line for line in lines] == [True, False]
+
+
 def test_bad_input(tmp_path: Path) -> None:
     done = aims(tmp_path)
     assert done.returncode == 2
