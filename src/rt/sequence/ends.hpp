@@ -3,8 +3,8 @@
 /// Which tasks of a window have ended, and which tasks wait for one of them.
 ///
 /// A task waits at one of those that it comes after: the last one that has not ended. Who ends that one looks at the
-/// others for it, and lets it wait at the next, or finds that it is ready. So nothing is counted, and most tasks are put
-/// into a list once, however many they come after.
+/// others for it, and lets it wait at the next, or finds that it is ready. So nothing is counted, and most tasks are
+/// put into a list once, however many they come after.
 ///
 /// Each place of the window has a word, of task n that was given there last:
 ///   {n, open, w}  n has not ended; w, its `next`, the `next` of that, … wait for it
@@ -14,8 +14,8 @@
 /// and size is less than 2^31.
 ///
 /// Written by the thread that gives tasks (`open`), by who lets a task wait (`wait`), and by who ends the task (`end`).
-/// The word names its task, so nobody waits at one that has got the place meanwhile. Each passes on what it has seen, so
-/// all that a task comes after happens before it.
+/// The word names its task, so nobody waits at one that has got the place meanwhile. Each passes on what it has seen,
+/// so all that a task comes after happens before it.
 
 #include <atomic>
 #include <bit>
@@ -32,8 +32,9 @@ class Ends {
  public:
   static constexpr std::size_t most = std::size_t{1} << 30;
 
-  /// What a task comes after, and where it is queued then. Written by the thread that gives it; then by who has taken it
-  /// from the list it waits in. A cache line has four, and who ends a task needs nothing else of those that wait for it.
+  /// What a task comes after, and where it is queued then. Written by the thread that gives it; then by who has taken
+  /// it from the list it waits in. A cache line has four, and who ends a task needs nothing else of those that wait for
+  /// it.
   struct Before {
     std::uint64_t near = 0;    // bit k: the task given k tasks before it, if it may not have ended
     std::uint32_t next = 0;    // the place, from 1, of another task that waits where it does; 0: there is none
