@@ -1,4 +1,4 @@
-"""How the answers of `taskgrain advise` read: in a terminal and in the report, in the same words."""
+"""The answers of `taskgrain advise` in words, the same in a terminal and in the report."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def _levels(question: Question, answers: Sequence[Answer]) -> Iterator[str]:
 
 
 def _doubt(answers: Sequence[Answer]) -> str:
-    """How busy the machine was, and which systems may be more efficient than they seem for that."""
+    """Says how busy the machine was, and which systems may therefore be more efficient than they seem."""
     curves = [one.curve.cell for one in answers if one.curve]
     disturbed = [one for one in answers if one.disturbed]
     busy = how_busy(curves)
@@ -196,7 +196,7 @@ def _shortfall(one: Answer) -> str:
 
 
 def efficiency(one: Efficiency) -> str:
-    """With its interval, or the bound that the measured sizes set, rounded so that it stays one."""
+    """Shows it with its interval, or a bound that the measured sizes set, rounded so that it stays one."""
     found = one.found
     if found.value is not None and one.how == "measured":
         return quantity.about_percent(found)

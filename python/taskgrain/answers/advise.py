@@ -35,7 +35,7 @@ on a system may be more efficient than it seems."""
 LEAST_SAVED = 1.0 - 1.0 / MARGIN
 """The share of the time from which on a difference is one."""
 _SHOWN = 5
-"""Other workloads of a folder that are named."""
+"""The most other workloads of a folder that are named."""
 _START, _RUNS, _RUNS_OF_A_PROGRAM = 0.3, 4.0, 8.0
 """Seconds in which a system starts, and the runs, as long as no overhead makes them, that its first looks and
 its first round take on a machine that others use, too. With a program they are as many rounds as an interval
@@ -47,14 +47,14 @@ graph before each run."""
 
 @dataclass(frozen=True)
 class Question:
-    """Which systems run these tasks efficiently?"""
+    """The question which systems run these tasks efficiently."""
 
     work: float
     """Seconds that the work of a task takes alone on one core."""
     workload: Workload
     cores: int
     steps: int = 0
-    """Of the graph, if they are given."""
+    """The steps of the graph, if they are given."""
     program: Program | None = None
     """The program whose graph the workload is; the work is then the mean of its points."""
 
@@ -77,7 +77,7 @@ class Question:
         return systems * (_START + _RUNS * run)
 
     def fit(self, budget: float, slower: float = 1.0) -> int:
-        """How many systems can have these runs within a budget, in seconds; one at least."""
+        """The number of systems that can have these runs within a budget, in seconds; one at least."""
         return max(1, int(budget / self.needs(1, slower)))
 
 
@@ -91,7 +91,7 @@ class Answer:
     efficiency: Efficiency
     levels: tuple[Level, ...]
     problem: str = ""
-    """Why it could not be measured, if that was tried."""
+    """The reason why it could not be measured, if that was tried."""
     measured_now: bool = False
 
     @property
@@ -101,7 +101,7 @@ class Answer:
 
     @property
     def origin(self) -> Origin | None:
-        """Where its curve is from."""
+        """The origin of its curve."""
         return self.curve.cell.origin if self.curve else None
 
     @property
@@ -142,7 +142,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Choice:
-    """Which system takes the least time for the tasks, and what it saves those who use another one."""
+    """The system that takes the least time for the tasks, and what it saves users of another one."""
 
     best: Answer
     """The one that surely does most; others of which only a bound is known may do more."""
@@ -150,7 +150,7 @@ class Choice:
     """The share of the time of each other system that can be chosen, as far as it is known. Without a value
     where the order by the rounds that both have is another one, or only bounds are known."""
     bounded: tuple[Answer, ...]
-    """Others of which only a bound is known, by other sizes, so that they may be better."""
+    """The others of which only a bound is known, by other sizes, so that they may be better."""
 
     @property
     def sure(self) -> dict[str, Interval]:
@@ -272,7 +272,7 @@ def _doubted(level: Level) -> Level:
 
 
 def newest(curves: Iterable[Curve], question: Question) -> dict[str, Curve]:
-    """For each system, the last measured of the curves that are of the question's workload and cores."""
+    """The last measured curve of each system that has the question's workload and cores."""
     asked = question.workload.graph, question.cores
     fitting = [one for one in curves if (one.workload.graph, one.cores) == asked]
     return {one.cell.system: one for one in sorted(fitting, key=lambda one: one.cell.time or 0.0)}

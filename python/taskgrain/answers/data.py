@@ -87,7 +87,7 @@ class Cell(stored.Cell):
 
     @property
     def points_of_a_step(self) -> int:
-        """Of all graphs, whether a task runs there or not."""
+        """The points of all graphs, whether a task runs there or not."""
         known = self.started.workload if self.started else {}
         return (known.get("width") or 0) * (known.get("graphs") or 1)
 
@@ -122,7 +122,7 @@ class Cell(stored.Cell):
 
     @cached_property
     def peak_rate(self) -> float | None:
-        """Per core, of its result; or else of its reference."""
+        """The peak rate of a core by its result, or else by its reference."""
         if self.result and self.result.peak_rate:
             return self.result.peak_rate
         rates = ([rate for rate in one.rates if rate] for one in self.references if None not in one.rates)
@@ -164,7 +164,7 @@ class Results(Folder):
 
     @property
     def origin(self) -> Origin:
-        """Where its times are from."""
+        """The origin of its times."""
         return Origin.of(cell.origin for cell in self.cells)
 
     @property
@@ -219,7 +219,7 @@ def _program(folder: Path) -> tuple[Program | None, list[str]]:
 
 
 def _in_order(cells: Iterable[Cell], study: Fields) -> list[Cell]:
-    """With their workloads in the study's order; those that it does not have stand last, as in the log."""
+    """Sorts cells by the study's order of workloads; those that it does not have come last, as logged."""
     stored = study.get("workloads")
     tables = [one for one in stored if isinstance(one, dict)] if isinstance(stored, list) else []
     known: list[Fields] = [

@@ -1,4 +1,4 @@
-"""How the answers for the graph of a program read."""
+"""The answers for the graph of a program, in words."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ class Time:
     cell: int
     """The number of the cell that it was measured in."""
     number: int
-    """Of cores or nodes."""
+    """The number of cores or nodes."""
     seconds: float
     low: float | None
     high: float | None
@@ -44,9 +44,9 @@ class Problem:
     """A size of problem on several numbers of cores or nodes."""
 
     iterations: int
-    """Of a task for weak scaling, of all points of a step together for strong scaling."""
+    """The iterations of a task for weak scaling, and of all points of a step together for strong scaling."""
     times: tuple[Time, ...]
-    """By number, ascending."""
+    """The times by number, ascending."""
 
     @property
     def line(self) -> dict[int, float]:
@@ -97,14 +97,14 @@ class Scaling:
         return Interval(value, share(first.low, time.high), share(first.high, time.low))
 
     def meetings(self, problem: Problem) -> tuple[Meeting | None, Meeting | None]:
-        """Where the limit meets the ideal time, and the actual one."""
+        """The places where the limit meets the ideal time, and the actual one."""
         limit = {one.number: one.seconds for one in self.limit if self.uses_all}
         return meeting(ideal(problem.line, sorted(limit)), limit), meeting(problem.line, limit)
 
 
 @dataclass(frozen=True)
 class Separation:
-    """How well METG and one run on the smallest number foretell where strong scaling ends."""
+    """The distance of the end of strong scaling from where METG and one run on the smallest number put it."""
 
     scaling: Scaling
     problem: Problem
@@ -113,7 +113,7 @@ class Separation:
 
     @property
     def factors(self) -> tuple[float, float]:
-        """Of cores or nodes, and of time."""
+        """The factors in cores or nodes, and in time."""
         return self.ideal.apart(self.actual)
 
 
@@ -182,7 +182,7 @@ class Means:
     unmet: int
     """Problems that are not among these, because their actual times do not meet the limit."""
     number: float
-    """Of cores or nodes."""
+    """The number of cores or nodes."""
     number_deviation: float
     """Standard deviation of the sample; 0 of one alone."""
     seconds: float
@@ -195,7 +195,7 @@ class Means:
 
 
 def means(found: list[Separation], unmet: Mapping[str, int]) -> list[Means]:
-    """For each workload the means over its systems and sizes."""
+    """The means over the systems and sizes of each workload."""
     factors: dict[str, list[tuple[float, float]]] = {}
     for one in found:
         factors.setdefault(one.scaling.workload, []).append(one.factors)
@@ -295,7 +295,7 @@ def tables(results: Results) -> Iterator[Table]:
 
 
 def meeting_tables(results: Results) -> Iterator[Table]:
-    """Where each size meets the limit, and how far that lies from where it should; none if it is not met."""
+    """Tables of the places where sizes meet the limit, and of how far these lie from where they should."""
     found, unmet = separations(results)
     if not found:
         return

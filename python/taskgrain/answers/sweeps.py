@@ -13,7 +13,7 @@ NUMBERS = ("nodes", "cores")
 """Fields with which the width may vary, so that each core keeps its work."""
 _NUMERIC = ("integer", "number", "bytes", "seconds")
 _TITLES = {"radix": "dependences per task (radix)"}
-"""Others are called as they are."""
+"""The titles of fields; others are called as they are."""
 
 
 @dataclass(frozen=True)
@@ -25,16 +25,16 @@ class Sweep:
     name: str
     """The fields that the workloads have in common. Untrusted."""
     values: dict[int, float]
-    """Of the field, by the number of the cell."""
+    """The values of the field, by the number of the cell."""
 
     @property
     def title(self) -> str:
-        """Of the axis."""
+        """The title of the axis."""
         return _TITLES.get(self.field, self.field.replace("_", " "))
 
 
 def sweeps(results: Results) -> list[Sweep]:
-    """All that there are, in the order of the fields."""
+    """The sweeps of these results, in the order of the fields."""
     found: dict[tuple[str, ...], Sweep] = {}
     for field in (one.name for one in WORKLOAD.values() if one.type in _NUMERIC and one.name != "dag_hash"):
         for number, cell in enumerate(results.cells):

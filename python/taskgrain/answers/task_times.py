@@ -23,7 +23,7 @@ _STEPS = (
     *(1.0, 1.1, 1.2, 1.3, 1.5, 1.6, 1.8, 2.0, 2.2, 2.5, 2.8),
     *(3.0, 3.5, 4.0, 4.5, 5.0, 5.5, 6.0, 7.0, 8.0, 9.0),
 )
-"""In each decade: every time is within 8 % of one of them."""
+"""The times in each decade: every time is within 8 % of one of them."""
 _CODES: dict[Verdict, str] = {"yes": "y", "no": "n", "unknown": "u", "never": "x"}
 
 
@@ -133,7 +133,7 @@ def changes(cell: Cell, all_times: Sequence[float]) -> list[list[object]]:
 
 
 def least(cell: Cell) -> list[tuple[str, str]]:
-    """For each level of efficiency, how long tasks must be at least, in words."""
+    """The shortest tasks that reach each level of efficiency, in words."""
     if cell.known is None or not cell.known.points:
         return []
     found = []

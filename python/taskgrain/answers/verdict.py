@@ -14,11 +14,11 @@ from taskgrain.words.endings import Ending
 from taskgrain.words.origin import Origin
 
 Place = Literal["ties", "slower", "apart", "unknown"]
-"""How a system stands to the best; of those that are apart, nothing tells a ratio."""
+"""The place of a system beside the best; nothing tells the ratio of one that is `apart`."""
 _BUSY = 1.1
 """The kernel alone at its best over the kernel alone beside the runs, from which on a machine was busy."""
 _DISTURBED = 0.1
-"""Likewise, the share of the cores' time that others used, and of runs that they disturbed all along."""
+"""The same for the share of the cores' time that others used, and of runs that they disturbed all along."""
 _MOSTLY = 0.5
 """The share of disturbed runs from which on orders may be those of the disturbances."""
 _FACTOR = 1.5
@@ -32,7 +32,7 @@ def verdict(cells: Sequence[Cell]) -> list[str]:
 
 
 def state_of_the_machine(cells: Sequence[Cell]) -> str:
-    """How busy the machine was, and how well METG and ratios are known.
+    """Says how busy the machine was, and how well METG and ratios are known.
 
     Empty where there is nothing to say of either.
     """
@@ -61,7 +61,7 @@ def state_of_the_machine(cells: Sequence[Cell]) -> str:
 
 
 def how_busy(measured: Sequence[Cell]) -> str:
-    """How busy the machine was, in a sentence; empty if it seemed quiet."""
+    """A sentence on how busy the machine was; empty if it seemed quiet."""
     others, disturbed = _median(one.others for one in measured), _median(one.disturbed for one in measured)
     slowdown = _median(one.slowdown for one in measured)
     busy = []
@@ -90,7 +90,7 @@ def _within(factors: Iterable[float]) -> str:
 
 
 def _orders(cells: Sequence[Cell]) -> Iterable[str]:
-    """Who is the best on each workload, as far as ratios tell."""
+    """Names the best of each workload, as far as ratios tell."""
     for workload, every in ranking.by_workload(cells).items():
         here = [cell for cell in ranking.contest(every) if cell.ending is not Ending.FAILED]
         best = ranking.best(here)
@@ -103,7 +103,7 @@ def _orders(cells: Sequence[Cell]) -> Iterable[str]:
 
 
 def _place(cell: Cell, best: Cell) -> Place:
-    """How a cell stands to the best. One round gives a ratio without bounds, which compares nothing."""
+    """The place of a cell beside the best. One round gives a ratio without bounds, which compares nothing."""
     ratio = cell.ratio_to(best.name)
     if ratio and (ratio.low or ratio.high):
         return "ties" if ranking.ties(ratio) else "slower"
@@ -129,7 +129,7 @@ def _order(best: str, others: Mapping[Place, Sequence[str]]) -> str:
 
 
 def _beside_bounds(best: Cell, cells: Sequence[Cell]) -> str:
-    """How near the best system comes to what could be reached."""
+    """Says how near the best system comes to what could be reached."""
     known = [one for one in ranking.bounds(cells) if best.ratio_to(one.name)]
     ratios = [(one.system, ranking.ratio(best, one)) for one in known]
     each = [(system, quantity.ratio_interval(found).removesuffix(" ×")) for system, found in ratios if found]

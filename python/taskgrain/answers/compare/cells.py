@@ -42,7 +42,7 @@ APART = 0.25
 """A margin for sides that were measured apart, of which one session each shows no less: 80 to 125 %, as in
 tests of bioequivalence."""
 _EXACT = Scatter(variance=0.0, within=0.0, freedom=USUAL.freedom)
-"""Between sessions that simulate the same: a number is uncertain by what its search left open alone."""
+"""The scatter of sessions that simulate the same: a number is uncertain only by what its search left open."""
 _RESAMPLES = 1000
 
 
@@ -53,7 +53,7 @@ class Question:
     by: Quantity = "metg"
     """The quantity that decides the verdicts."""
     margin: float = MARGIN
-    """As a share: what differs by less is the same."""
+    """The share by which two sides may differ and still be the same."""
     apart: float = APART
     """The same of sides that were measured in different sessions. What differs by more than `margin` is
     slower or faster there, too, if the intervals show it."""
@@ -61,7 +61,7 @@ class Question:
     across_hosts: bool = False
     """True if what was measured on different hosts of one kind is compared, too."""
     looks: int = 1
-    """How often the cells may have been looked at before the measurement was ended."""
+    """The number of looks at the cells that may have ended the measurement."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class Compared:
     workload: str
     verdict: Verdict
     why: str = ""
-    """Why it is not comparable, or has no interval."""
+    """The reason why it is not comparable, or has no interval."""
     together: bool = False
     """True if both were measured side by side, round by round."""
     sessions: tuple[int, int] = (1, 1)
@@ -85,9 +85,9 @@ class Compared:
     ratios: Mapping[Quantity, Ratio] = field(default_factory=dict)
     """Contender over baseline; those that there are."""
     between: Scatter | None = None
-    """How sessions scatter, where that was needed: in the quantity that the verdict is given by."""
+    """The scatter of sessions, where that was needed: in the quantity that the verdict is given by."""
     clock: float | None = None
-    """How many times as much the reference did beside the contender, if the sides were measured apart: all
+    """The factor by which the reference did more beside the contender, if the sides were measured apart: all
     ratios are at one clock then."""
     iterations: int | None = None
     """Iterations of the tasks that rates and efficiencies are of."""
@@ -168,7 +168,7 @@ def _keys(first: Side, other: Side) -> Iterator[tuple[tuple[str, str], tuple[str
 
 
 def _lonely(first: Side, other: Side) -> tuple[tuple[str, int], tuple[str, int]]:
-    """How many cells each of the two has alone."""
+    """Counts the cells that each of the two has alone."""
     keys = list(_keys(first, other))
     return (
         (first.label, len(first.cells) - len({one for _, one in keys})),
@@ -188,7 +188,7 @@ class _Pair:
     """A cell of the contender and that of the baseline."""
 
     blank: Compared
-    """As far as it is known without any number."""
+    """The cell as far as it is known without any number."""
     contender: list[Measurement]
     baseline: list[Measurement]
     groups: list[list[Measurement]]
@@ -202,7 +202,7 @@ class _Pair:
 
     @property
     def why(self) -> str:
-        """Why they cannot be compared; empty if they can."""
+        """The reason why they cannot be compared; empty if they can."""
         return self.blank.why
 
     @classmethod
@@ -239,7 +239,7 @@ class _Pair:
         return cls(blank, contender, baseline, groups, matched, bool(far), simulated)
 
     def compared(self, question: Question, confidence: float) -> Compared:
-        """With its ratios, and its verdict."""
+        """The cell with its ratios and its verdict."""
         if self.why:
             return self.blank
         threshold = self._threshold()

@@ -1,4 +1,4 @@
-"""Why two measurements of different sessions cannot be compared."""
+"""The reasons why two measurements of different sessions cannot be compared."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def _listed(processors: Sequence[int] | None) -> str:
 
 
 def too_far_apart(first: Measurements, second: Measurements, repeated: Sequence[Measurements]) -> str:
-    """Why the sessions that show the scatter tell nothing of the time between two sides.
+    """Says why the sessions that show the scatter tell nothing of the time between two sides.
 
     Empty if they do, and if there are none. `repeated` are groups of measurements of one build. Sessions of
     one hour do not show how two days differ.

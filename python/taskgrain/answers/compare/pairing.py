@@ -21,12 +21,12 @@ def usual(measurements: Measurements) -> Scatter:
 
 
 def failure(measurements: Measurements, label: str) -> str:
-    """How a side failed. It comes before all else, as it may be why the other side has nothing."""
+    """Says how a side failed. It comes before all else, as it may be why the other side has nothing."""
     return next((f"failed in {label} ({one.cell.error})" for one in measurements if failed(one)), "")
 
 
 def nothing(measurements: Measurements, label: str) -> str:
-    """Why no run of a side counts."""
+    """Says why no run of a side counts."""
     if any(one.samples for one in measurements):
         return ""
     cells = [one.cell for one in measurements]
@@ -50,7 +50,7 @@ def incomparable(
     pairs: Sequence[tuple[Measurement, Measurement]],
     across_hosts: bool,
 ) -> str:
-    """Why the two cannot be compared; empty if they can."""
+    """Says why the two cannot be compared; empty if they can."""
     first = baseline[0]
     if not pairs and repeats(contender, baseline):
         return "both sides hold the same session; one may be a copy of the other"

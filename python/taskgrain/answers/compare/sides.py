@@ -29,7 +29,7 @@ class Side:
     """One side: of each cell the measurements that count, one for each folder that has it."""
 
     label: str
-    """As the user wrote it."""
+    """The side as the user wrote it."""
     measurements: tuple[Measurement, ...]
     system: str | None = None
     """The only system, if the user named one: it may then be compared with another one."""

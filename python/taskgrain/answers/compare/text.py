@@ -24,7 +24,7 @@ _MOVED = 1.02
 
 
 def remarks(found: Comparison) -> list[str]:
-    """Why some cells have no verdict, and what else to know of it."""
+    """Says why some cells have no verdict, and what else to know of them."""
     return [*_reasons(found.cells), *_again(found), *_notes(found)]
 
 
@@ -66,7 +66,7 @@ def _confidence(found: Comparison) -> list[str]:
 
 
 def _hosts(found: Comparison) -> list[str]:
-    """Where sides were measured that were on several hosts."""
+    """Says where sides were measured, if they were on several hosts."""
     sides: dict[str, list[str]] = defaultdict(list)
     for label, some in found.hosts:
         sides[hosts.where(some)].append(label)
@@ -111,7 +111,7 @@ def shown(found: Ratio | None) -> str:
 
 
 def _reasons(cells: Sequence[Compared]) -> list[str]:
-    """Why cells are not comparable, each reason once."""
+    """The reasons why cells are not comparable, each once."""
     found: dict[str, list[str]] = defaultdict(list)
     for cell in cells:
         if cell.verdict == "not comparable":
@@ -187,7 +187,7 @@ def _assumed(found: Comparison) -> list[str]:
 
 
 def _clocks(cells: Sequence[Compared]) -> list[str]:
-    """How the clock differed between sides that were measured apart."""
+    """Says how the clock differed between sides that were measured apart."""
     sides: dict[tuple[str, str], list[float]] = defaultdict(list)
     for cell in cells:
         if cell.clock and cell.ratios:
