@@ -7,7 +7,7 @@ import signal
 import sys
 
 _MISLEADING = ("PYTHONPATH", "PYTHONWARNINGS", "PYTHONOPTIMIZE")
-"""Put other modules before ours, make warnings errors, and take away the texts of the help."""
+"""Variables that put other modules before ours, make warnings errors, or take away the texts of the help."""
 
 
 def _open_standard_streams() -> None:

@@ -68,7 +68,7 @@ def show(out: Printer, question: Question, answers: Sequence[Answer]) -> None:
 
 
 def source(one: Answer) -> str:
-    """Where a number comes from: the folder, and the day."""
+    """The source of a number: the folder, and the day."""
     if one.curve is None:
         return quantity.NOTHING
     if one.measured_now:

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from taskgrain.results.curves import Curve
 
 _TASKS_PER_CORE = "8"
-"""Where nothing is said: with one, no task has a neighbour on its own core, and few have two."""
+"""The default: with one, no task has a neighbour on its own core, and few have two."""
 _BUDGET = "90s"
 _FEW_RUNS = 20.0
 """Runs of a graph that a budget must have room for."""

@@ -173,7 +173,7 @@ def _fault(
 
 
 class _Progress:
-    """How far it is, on standard error: all systems take as long, as far as anybody knows."""
+    """The progress on standard error: all systems take equally long, as far as anybody knows."""
 
     def __init__(self, quiet: bool, systems: int, repeats: int) -> None:
         from taskgrain.measure.progress import reporter

@@ -16,7 +16,7 @@ _HEADS = ("", "survived", "correct", "run again", "without fault", "time lost", 
 _LONGEST = 160
 """Characters of how a run ended; the middle is left out, because runtimes tell the cause at the end."""
 _COLOUR = re.compile("\ufffd\\[[0-9;]*m")
-"""As it is left of a driver's message."""
+"""A colour in a driver's message, whose escape character was replaced."""
 _KINDS = {
     "kill": "the process that executes task ({step}, {point}) is killed",
     "fail": "task ({step}, {point}) fails",

@@ -93,7 +93,7 @@ def show(path: Path, graph: GraphOptions, drawn: str, output: Path | None, as_js
 
 
 def _words(graph: TaskGraph) -> Callable[[float], str]:
-    """How a time of the graph reads."""
+    """Returns what shows a time of the graph."""
 
     def told(time: float) -> str:
         if graph.unit == "s":

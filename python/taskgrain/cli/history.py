@@ -208,7 +208,7 @@ def _when(option: str, text: str | None, logs: tuple[Log, ...], *, first: bool) 
 
 
 def _check(option: str, file: Path | None, store: Path) -> None:
-    """Before anything is added: whether a file can be written there."""
+    """Checks that a file can be written there, before anything is added."""
     if file is None:
         return
     from taskgrain.results.reader import FILES

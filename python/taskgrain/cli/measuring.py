@@ -93,7 +93,7 @@ def _show(measured: call.Measured, study: Study, how: Measuring) -> None:
 
 
 def _timing(seconds: Mapping[str, float]) -> str:
-    """Where the time of a call went."""
+    """A line that says where the time of a call went."""
     whole = sum(seconds.values())
     parts = (f"{name} {quantity.percent(one / whole)}" for name, one in seconds.items())
     return f"Where the {quantity.seconds(whole)} of this call went: {', '.join(parts)}."

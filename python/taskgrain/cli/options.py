@@ -43,7 +43,7 @@ _OF_A_RUN = {name: CORE[name] for name in OF_A_RUN} | {
 """Options of a graph that say how it is run, not which workload it is."""
 _PANEL = "Graph"
 _DEFAULTS = {"pattern": CORE["pattern"].default}
-"""On the command line, of what a study must say."""
+"""The defaults of the command line for what a study must say."""
 _IMBALANCED = "load_imbalance"
 """The kernel that who gives an imbalance means."""
 _CHOSEN = {"steps": "chosen automatically", "iterations": "", "width": "one for each core"}
@@ -275,7 +275,7 @@ DryRun = Annotated[
 
 @dataclass(frozen=True)
 class Measuring:
-    """How to measure, whatever it is: the options that `metg` and `study` share."""
+    """The options that `metg` and `study` share: how to measure, whatever it is."""
 
     output: Annotated[
         Path | None,

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from taskgrain.estimate.scaling import Scaled
 
 _MOST_SECONDS = 1e15
-"""Of work; numbers of cores for more would be beyond all counting."""
+"""The most work; more would take numbers of cores beyond all counting."""
 
 
 def predict(

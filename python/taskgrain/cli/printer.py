@@ -19,9 +19,9 @@ from taskgrain.words.finite import finite
 from taskgrain.words.table import Table
 
 _PIPED_WIDTH = 10_000
-"""Where nobody sees the lines but a program or a file, nothing is wrapped."""
+"""The width where only a program or a file gets the lines: nothing is wrapped."""
 _STEPS = ((0, 0), (2, 0), (2, 1), (2, 2), (3, 2), (3, 3))
-"""How many kinds of places names and numbers break at: more where a table is still too wide."""
+"""The kinds of places at which names and numbers break: more where a table is still too wide."""
 _ASCII = str.maketrans(
     {"µ": "u", "\u2013": "-", "\u00d7": "x", "≤": "<=", "…": "...", "—": "-", "·": " "}
     | dict(zip("▁▂▃▄▅▆▇█", "_.,-=+*#", strict=True))
@@ -38,7 +38,7 @@ class Printer:
 
     @property
     def width(self) -> int:
-        """Of the terminal, in characters."""
+        """The width of the terminal, in characters."""
         return self._width
 
     def text(self, said: str, style: str = "") -> None:
@@ -141,14 +141,14 @@ class Printer:
 
 
 def _size(widths: Sequence[int]) -> int:
-    """Of a table, in characters."""
+    """The width of a table, in characters."""
     return sum(widths) + 3 * len(widths) - 1
 
 
 def _widths(
     lines: Sequence[Sequence[str]], places: Sequence[Sequence[Sequence[str]]] | None = None
 ) -> list[int]:
-    """How wide the columns are if their cells break at all these places, or at none."""
+    """The widths of the columns if their cells break at all these places, or at none."""
     kinds = places or [[()] * len(line) for line in lines]
     return [
         max(

@@ -146,7 +146,7 @@ def _steps(workload: Workload) -> int:
 
 
 def _efficiency(one: dict[str, Any]) -> str:
-    """With its interval, or why it is not known."""
+    """The efficiency with its interval, or why it is not known."""
     from taskgrain.estimate.metg import ABOVE_ONE
 
     if one["efficiency"] is None:
@@ -162,7 +162,7 @@ _MANY = 1000
 
 
 def _memory(one: dict[str, Any]) -> str:
-    """Of the largest process; and by how much all have grown."""
+    """The memory of the largest process, and by how much all have grown."""
     held, grown, tasks = one["peak_rss_bytes"], one["growth_bytes"], one["tasks_in_flight"]
     if grown is None:
         return quantity.size(held)
@@ -173,7 +173,7 @@ def _memory(one: dict[str, Any]) -> str:
 
 
 def _counters(one: dict[str, Any]) -> str:
-    """For each task, those of preparation and warm-up included."""
+    """The counters for each task; those of preparation and warm-up are included."""
     found = one["counters"]
     tasks = one["tasks"] * (len(one["seconds"]) + one["warmup"])
     each = ", ".join(f"{quantity.mean(found[name] / tasks)} {name.replace('_', ' ')}" for name in found)

@@ -20,7 +20,7 @@ from taskgrain.words.errors import InputError, TaskgrainError, UsageError
 from taskgrain.words.quantity import counted
 
 _LEAST_SECONDS, _LEAD_SECONDS = 120.0, 60
-"""Of a job; and before its end, to end a measurement in good order."""
+"""The shortest job, and the time before its end that a measurement gets to end in good order."""
 _MOST_RESTARTS = 100
 # The job's shell hears USR1 before the time limit, as scancel and the end of a node send other signals.
 _SCRIPT = """#!/bin/sh
