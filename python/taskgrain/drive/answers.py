@@ -34,7 +34,7 @@ class DriverError(Exception):
         self.at_start = False
         """True if the driver did not even start."""
         self.strikes = 0
-        """How often the fault had struck that the run was asked for."""
+        """The number of times that the fault of the run had struck."""
 
 
 class OutOfTime(Exception):
@@ -88,7 +88,7 @@ class Disturbed:
     result: RunResult
     """Its `executed` counts the executions that were begun, and may be more than its `tasks`."""
     strikes: int
-    """How often the fault has struck."""
+    """The number of times that the fault has struck."""
 
 
 @dataclass(frozen=True)

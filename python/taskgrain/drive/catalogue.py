@@ -54,7 +54,7 @@ def as_dict(system: System) -> dict[str, object]:
 
 
 def package_folder() -> Path:
-    """Where the built drivers, `systems/`, and `bin/` lie; TASKGRAIN_PREFIX names another place.
+    """The folder of the built drivers, of `systems/` and `bin/`; TASKGRAIN_PREFIX names another one.
 
     They lie beside the extension, which a checkout keeps apart from the Python modules.
     """

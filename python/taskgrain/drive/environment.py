@@ -33,14 +33,14 @@ TASKGRAIN_RANK TASKGRAIN_SEGMENT TASKGRAIN_TRANSPORT TASKGRAIN_GRAPH_POLICY TASK
 TASKGRAIN_STF_TRACED
 """
 FAMILIES = tuple(_FAMILIES.split())
-"""How the names of variables begin that runtimes read, and what they stand on."""
+"""The beginnings of the names of variables that runtimes, and what they stand on, read."""
 _KEPT = (
     *("I_MPI_ROOT", "FI_PROVIDER_PATH", "PMIX_INSTALL_PREFIX", "PRTE_PREFIX", "SLURM_CONF"),
     *("TF_CLI_", "TF_VAR_", "TF_TOKEN_"),  # Terraform's
 )
-"""How the names begin of those of them that say where something is installed, or that others read."""
+"""The beginnings of those that say where something is installed, or that other programs read."""
 _LIBRARIES = "LD_LIBRARY_PATH"
-"""Is passed on, and may decide which build of a runtime runs."""
+"""A variable that is passed on, and may decide which build of a runtime runs."""
 _FEW = 2
 """Variables of a family that are named one by one."""
 

@@ -42,7 +42,7 @@ class Agent:
         self._program = reference
         self._cores = choose_cores(cores)
         self._references: dict[int, subprocess.Popen[bytes]] = {}
-        """By the number of cores that they measure."""
+        """The references, by the number of cores that they measure."""
         self._found: dict[str, list[int]] = {}
         """The ranks of each driver, by its mark."""
         self._shared: dict[str, set[bytes]] = {}

@@ -19,9 +19,9 @@ from taskgrain.drive.session import START_SECONDS, Session
 from taskgrain.machine.busy import Busy
 
 _AGENT_SECONDS = 30.0
-"""How long an agent may take for an answer, besides what it measures."""
+"""The time that an agent may take for an answer, besides what it measures."""
 _GRACE_SECONDS = 2.0
-"""How long it may take when the time for everything is up, or to end what runs on its host: that it does by
+"""The time that it has when the time for everything is up, or to end what runs on its host: that it does by
 itself, too, when it is left alone."""
 _Answer = dict[str, Any]
 
@@ -30,7 +30,7 @@ class Hosts:
     """This host, and others. A context manager: at its end no agent is left, nor what an agent knows of."""
 
     def __init__(self, names: Sequence[str], cores: Sequence[int], launch: Callable[[str], Launch]) -> None:
-        """This host, the first of `names`, measures on `cores`; `launch` starts the agent of another."""
+        """Lets this host, the first of `names`, measure on `cores`; `launch` starts the agent of another."""
         self.names = tuple(names)
         self._cores = {socket.gethostname(): tuple(cores)}
         """The processors that are measured on, by the hosts' own names; of all after `facts`."""

@@ -13,9 +13,9 @@ from typing import Self
 from taskgrain.machine.processes import threads
 
 _LOOK_SECONDS = 5e-4
-"""Between two looks whether the time has come: so late the core may move."""
+"""The time between two looks whether it is time: so late the core may move."""
 _LOOKS = 10
-"""After so many a core that is away is taken again: threads bind themselves when they begin to work."""
+"""The looks until a core that is away is taken again: threads bind themselves when they begin to work."""
 
 
 class MovedCore:

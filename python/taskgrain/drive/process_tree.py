@@ -23,7 +23,7 @@ from taskgrain.words.errors import InputError
 MARK = "TASKGRAIN_TREE"
 """An environment variable by which the processes of a tree are found even if their supervisor was killed."""
 _KILLED_SECONDS = 60.0
-"""For what was killed to be gone, on a busy machine."""
+"""The time that killed processes have to be gone, on a busy machine."""
 
 
 def _signal(pids: Sequence[int], number: signal.Signals) -> None:

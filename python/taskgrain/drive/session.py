@@ -33,19 +33,19 @@ from taskgrain.words.errors import InputError
 
 T = TypeVar("T")
 START_SECONDS = 60.0
-"""How long a driver may take to answer `hello`."""
+"""The time that a driver has to answer `hello`."""
 RUN_SECONDS = 120.0
-"""How long a run may take whose duration nothing is known about."""
+"""The time that a run has if nothing is known about its duration."""
 QUIT_SECONDS = 2.0
-"""How long a driver may take to quit before it is killed."""
+"""The time that a driver has to quit before it is killed."""
 _LOOK_SECONDS = 0.1
-"""How often a driver that lets itself be waited for is looked after; runs are mostly shorter."""
+"""The time between two looks at a driver that has not answered yet; runs are mostly shorter."""
 _SUPERVISOR_SECONDS = 60.0
-"""For a supervisor on a busy machine to say how a driver has ended whose processes are gone."""
+"""The time that a supervisor has, on a busy machine, to say how a driver ended whose processes are gone."""
 _LOG_SECONDS = 0.05
-"""For what a living driver printed before it answered: it may come by the other stream, and later."""
+"""The wait for what a living driver printed before it answered: it may come later, by the other stream."""
 _LOOK_SHARE = 0.005
-"""Of the time that this may take, as it takes a core from what is measured."""
+"""The share of the time that this may take, as it takes a core from what is measured."""
 _LONGEST_LOOK = 0.3
 """Seconds between two looks all the same: much memory can be eaten in them."""
 
@@ -92,7 +92,7 @@ class Session:
         self._start_seconds = launch.patience * start_seconds
         self._run_seconds = launch.patience * run_seconds
         self._simulated_seconds = self._passed_seconds = 0.0
-        """Of all answers, and what passed until they came: together the pace of a simulation."""
+        """The seconds of all answers, and those until they came: together the pace of a simulation."""
         self._simulated: dict[str, RunResult] = {}
         """Answers by what was asked: a simulation would take its time again, to say the same."""
         self._memory_bytes = memory_bytes

@@ -56,7 +56,7 @@ class System:
     """Patterns of the names that belong to the runtime (docs/reference/productivity.md)."""
     default: bool = False
     bound: bool = False
-    """It shows what could be reached, and is no choice: results name it apart from the best system."""
+    """True if it shows what could be reached, and is no choice: results do not name it as the best system."""
     simulated: bool = False
     """Its seconds are those of a simulation, not of this machine."""
     simulation_error: float = 0.0
@@ -77,7 +77,7 @@ class System:
     workers: bool = False
     """True if its one process starts others on further nodes, by the command of `TASKGRAIN_NODES`."""
     mpi: str = MPIS[0]
-    """Which MPI its ranks are built for."""
+    """The MPI that its ranks are built for."""
     launcher: str = ""
     """The launcher that the user chose to start its ranks. Empty: the launcher of `mpi`."""
     env: Mapping[str, str] = field(default_factory=dict)
@@ -97,9 +97,9 @@ class System:
     """More than 1 for runtimes that take milliseconds a task, or minutes to start: multiplies time limits."""
     most_cores: int | None = None
     most_nodes: int | None = None
-    """So many it can simulate."""
+    """The most nodes that it can simulate."""
     kernels: tuple[str, ...] = ()
-    """All that it can run; empty if these are all that there are, or it does not say."""
+    """The kernels that it can run; empty if it can run all, or does not say."""
     nested: bool = False
     """True if it runs graphs of nested forks alone."""
     other_cores: bool = False
@@ -107,7 +107,7 @@ class System:
     versions: tuple[str, ...] = ()
     """The Python packages that it stands on, whose versions a result records."""
     variants: tuple[System, ...] = ()
-    """Other ways to work, or other builds of the driver, each a system of its own, `name.variant`."""
+    """The other ways to work, or other builds of the driver, each a system of its own, `name.variant`."""
 
     def probe(self) -> Probe:
         """Looks for what the system needs; starts nothing."""
@@ -177,7 +177,7 @@ class System:
 
     @property
     def one_node(self) -> str:
-        """Why it cannot run on several nodes; empty if it can."""
+        """The reason why it cannot run on several nodes; empty if it can."""
         if self.simulates_nodes:
             return "simulates its nodes"
         if not self.distributed:

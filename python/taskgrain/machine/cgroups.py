@@ -63,7 +63,7 @@ def cpu_limit() -> float | None:
 
 
 def throttled_seconds() -> float:
-    """For how long the groups have stopped their threads, all together, because the quota was used up."""
+    """The seconds for which the groups have stopped their threads, all together, as the quota was used up."""
     found = 0.0
     for version_2, name, unit in ((True, "throttled_usec", 1e-6), (False, "throttled_time", 1e-9)):
         for folder in folders("cpu", version_2):

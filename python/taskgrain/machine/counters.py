@@ -18,12 +18,12 @@ EVENTS: Mapping[str, tuple[int, int]] = {"instructions": (0, 1), "cycles": (0, 0
 _SYSCALL = {"x86_64": 298, "aarch64": 241}
 _INHERIT, _EXCLUDE_KERNEL, _EXCLUDE_HYPERVISOR = 1 << 1, 1 << 5, 1 << 6
 _TIMES = 3
-"""With the time that it was enabled, and the time that it counted: there may be more events than counters."""
+"""Asks for the times that an event was enabled and counted: there may be more events than counters."""
 _PARANOID = "/proc/sys/kernel/perf_event_paranoid"
 
 
 class Unreadable(Exception):
-    """Why nothing can be counted."""
+    """The reason why nothing can be counted."""
 
 
 class Counters:

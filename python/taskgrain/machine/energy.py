@@ -12,7 +12,7 @@ Reading = Mapping[Path, int]
 
 
 def read() -> Reading:
-    """Of each package of processors with its caches; empty where it cannot be read."""
+    """Reads each package of processors with its caches; empty where none can be read."""
     try:
         zones = [zone for zone in POWERCAP.glob("intel-rapl:*") if _text(zone / "name").startswith("package")]
         return {zone: int(_text(zone / "energy_uj")) for zone in zones}
@@ -35,7 +35,7 @@ def joules(start: Reading, end: Reading) -> float | None:
 
 
 def _range(zone: Path) -> int:
-    """After so many a counter begins again."""
+    """The microjoules after which a counter begins again."""
     return int(_text(zone / "max_energy_range_uj"))
 
 

@@ -193,7 +193,7 @@ def noise(core: int, seconds: float = 0.3) -> Noise:
 
 @dataclass(frozen=True)
 class State:
-    """How fit the machine is to be measured on now."""
+    """The fitness of the machine to be measured on now."""
 
     busy_share: float
     """Share (0 to 1) of the cores' time that other processes and the hypervisor took over a window."""

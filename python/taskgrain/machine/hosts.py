@@ -86,7 +86,7 @@ def _has_own_address(name: str, flags: int) -> bool:
 
 
 def _of_job() -> tuple[str, list[str]]:
-    """Who names the hosts, and their names; none outside of a job."""
+    """The variable that names the hosts of this job, and their names; none outside of a job."""
     for variable, command in _LISTS.items():
         if os.environ.get(variable):
             return variable, _said_by(variable, command)

@@ -1,4 +1,4 @@
-"""How much memory a driver's processes hold, and when that is too much for the machine."""
+"""The memory that a driver's processes hold, and when that is too much for the machine."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _integer(file: Path) -> int | None:
 
 
 def _cgroup_rooms() -> Iterator[tuple[int, int]]:
-    """For each control group that limits this process: its limit, and what it leaves."""
+    """The limit of each control group that limits this process, and what it leaves."""
     for version_2, names, cache in (
         (True, ("memory.max", "memory.current"), "inactive_file"),
         (False, ("memory.limit_in_bytes", "memory.usage_in_bytes"), "total_inactive_file"),
@@ -123,11 +123,11 @@ class MemoryWatch:
         if limit is None and (wished := os.environ.get(MEMORY_VARIABLE)):
             limit = numbers.size(wished, MEMORY_VARIABLE, low=1)
         self.limit = limit if limit is not None else int(_SHARE * available_bytes())
-        """0: none, where a full control group leaves nothing to share."""
+        """The limit; 0 where a full control group leaves nothing to share."""
         self._reserve = min(_LARGEST_RESERVE, int(_RESERVE_SHARE * total_bytes()))
 
     def excess(self, pids: Iterable[int]) -> str | None:
-        """Why the processes `pids` must be stopped; None if they need not be."""
+        """The reason why the processes `pids` must be stopped; None if they need not be."""
         pids = list(pids)
         held = sum(map(_resident, pids))
         if self.limit and held > self.limit:

@@ -27,7 +27,7 @@ _LENT = (
     *("VMware", "VMW", "innotek GmbH", "VirtualBox", "Xen", "Bochs", "Parallels", "BHYVE"),
     *("Hyper-V", "Virtual Machine", "Apple Virtualization"),
 )
-"""How the texts of the firmware begin in virtual machines."""
+"""The beginnings of the firmware's texts in virtual machines."""
 _BOARDS = ("linux,dummy-virt", "qemu,pseries")
 """The names in device trees of machines that do not exist."""
 
@@ -79,7 +79,7 @@ def _firmware(name: str) -> str:
 
 
 def _lender() -> str:
-    """Who lends it, by the texts of the firmware."""
+    """The company that lends the machine, by the texts of the firmware."""
     product = _firmware("product_name")
     if product.endswith(".metal"):  # Amazon lends whole machines, too
         return ""

@@ -148,7 +148,7 @@ def choose_cores(count: int, *, named: str = "--cores", simulated: bool = False)
 
 
 def within_limit(count: int, limit: float | None) -> int:
-    """So many of `count` cores as a quota of `limit` cores keeps busy, one at least."""
+    """The number of `count` cores that a quota of `limit` cores keeps busy, one at least."""
     return count if limit is None else max(1, min(count, int(limit)))
 
 

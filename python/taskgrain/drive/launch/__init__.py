@@ -1,1 +1,1 @@
-"""How the processes of a driver are started: one file a launcher."""
+"""The ways to start the processes of a driver: one file a launcher."""

@@ -27,7 +27,7 @@ class Launch:
     repeats: bool = False
     """True if the same request has the same answer again."""
     patience: int = 1
-    """How many times longer than for others an answer is waited for."""
+    """The factor by which the harness waits longer for an answer than of others."""
     withholds: tuple[str, ...] = FAMILIES
     """The families of variables that it does not get from the harness's environment."""
     ranks: int | None = None
@@ -35,7 +35,7 @@ class Launch:
     on: tuple[Node, ...] = ()
     """The nodes that the driver is started on, this host first; none for this host alone."""
     refused: str = ""
-    """Why the driver cannot be started so, if it cannot."""
+    """The reason why the driver cannot be started so, if it cannot."""
     other_cores: bool = False
     """True if it may have more or fewer cores than `cores`."""
     by: str = ""
@@ -43,7 +43,7 @@ class Launch:
 
     @property
     def nodes(self) -> int:
-        """How many nodes the driver is started on, or simulates."""
+        """The number of nodes that the driver is started on, or simulates."""
         return self.simulated or len(self.on) or 1
 
     @property

@@ -13,9 +13,9 @@ class Node:
     """One of several hosts that ranks run on."""
 
     name: str
-    """As launchers call it."""
+    """The name by which launchers call the host."""
     host: str
-    """As it calls itself."""
+    """The name by which the host calls itself."""
     cores: tuple[int, ...]
     """The processors that its ranks shall use."""
 
@@ -27,11 +27,11 @@ class Ranks:
     count: int
     per_node: int
     cores: int
-    """Of each rank."""
+    """The cores of each rank."""
     mpi: str = "openmpi"
-    """Which MPI the driver is built for, by the name of the launcher that comes with it; empty for none."""
+    """The MPI that the driver is built for, by the name of its launcher; empty for none."""
     hosts: tuple[str, ...] = ()
-    """Where they run; empty for this host alone."""
+    """The hosts on which they run; empty for this host alone."""
     variables: tuple[str, ...] = ()
     """The names of environment variables that they need on other hosts, too."""
 

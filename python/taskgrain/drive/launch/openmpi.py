@@ -18,7 +18,7 @@ ENVIRONMENT = {
     "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
 }
 _WHOLE_NAMES = {"OMPI_MCA_orte_keep_fqdn_hostnames": "1", "PRTE_MCA_prte_keep_fqdn_hostnames": "1"}
-"""Else it asks for `node1.cluster.local` as `node1`, which may not be known."""
+"""The variables without which it asks for `node1.cluster.local` as `node1`, which may not be known."""
 _PARAMETERS = "openmpi-mca-params.conf"
 
 
