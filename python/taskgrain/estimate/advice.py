@@ -20,7 +20,7 @@ from taskgrain.estimate.monotone import Floats, around, monotone, place_of
 from taskgrain.words.interval import Interval
 
 How = Literal["measured", "between", "above", "below", "unknown"]
-"""Measured at this time; between two that were; above the largest, or below the smallest, of them."""
+"""The point is measured at this time; between two that were; above the largest, or below the smallest."""
 Verdict = Literal["yes", "no", "unknown", "never"]
 """Tells whether a level is reached; `never` if the graph allows it for no length of its tasks."""
 Efficiencies = Mapping[float, Interval]
@@ -29,7 +29,7 @@ work of such a task alone, in seconds."""
 _LEAST_WIDTH = 1e-3
 """The least width of the logarithm of an interval that counts: some are of few numbers that are alike."""
 _NEAR, _NEAR_ALONE = 1.15, 1.5
-"""Within this factor of a task time, a point was measured at that time; the second if there is one alone."""
+"""The factor to a task time within which a point was measured at that time; the second for a lone one."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""How much neighbouring rounds are alike, and by how much that makes a mean over them less sure."""
+"""The likeness of neighbouring rounds, and by how much it makes a mean over them less sure."""
 
 from __future__ import annotations
 

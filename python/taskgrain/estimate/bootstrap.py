@@ -41,7 +41,7 @@ class BootstrapSample:
     picks: NDArray[np.int64]
     """The rounds of each resample [resamples x rounds]."""
     processes: tuple[NDArray[np.int64], ...] = ()
-    """Which process served each round, of each system that it is made of."""
+    """The process that served each round, of each system that it is made of."""
     systematic: float = 0.0
     """The half-width that more rounds do not make smaller."""
 
@@ -57,7 +57,7 @@ class BootstrapSample:
 
     @cached_property
     def influence(self) -> Floats:
-        """How far each round lies off, as it bears on the value [rounds].
+        """The distance of each round from the others, as it bears on the value [rounds].
 
         It is what a resample moves by for each time that it holds the round: the infinitesimal jackknife of a
         bootstrap (Efron, J. Am. Stat. Assoc. 109, 2014).
@@ -73,7 +73,7 @@ class BootstrapSample:
 
     @property
     def inflation(self) -> float:
-        """By how much correlation in time makes variances larger than independent rounds would have them."""
+        """The factor by which correlation in time makes variances larger than those of independent rounds."""
         return inflated(self.influence)
 
     def lasting(self, confidence: float = CONFIDENCE) -> float:

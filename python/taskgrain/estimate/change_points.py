@@ -1,4 +1,4 @@
-"""Where a series of sessions changes: pure functions.
+"""Finds where a series of sessions changes: pure functions.
 
 A series without a change is as likely in any other order. That is the test: the largest contrast among the
 parts of the series is compared with those of the same values in random orders (as by E-divisive: Daly et al.,
@@ -37,9 +37,9 @@ _LONGER = 1.2
 _ROUNDING = 1e-9
 
 Bounds = tuple[float, float]
-"""Between which two numbers a value lies surely: twice the same for a number, one infinite for a bound."""
+"""The two numbers between which a value surely lies: both the same for a number, one infinite for a bound."""
 Span = tuple[slice, slice]
-"""Where parts begin, and where they end."""
+"""The places where parts begin, and where they end."""
 
 
 def change_points(values: Sequence[Bounds], alarm: float) -> tuple[int, ...]:
@@ -136,7 +136,7 @@ def _best(scores: Floats, spans: Sequence[Span]) -> tuple[int, int, float]:
 
 
 def _chances(scores: Floats, split: float, part: float, most: float) -> tuple[float, float]:
-    """How likely contrasts as large as the two are in any order; above `most`, only that they are above."""
+    """The chances of contrasts as large as the two in any order; above `most`, only that they are above."""
     dice = np.random.default_rng(0)
     orders = max(_ROWS, min(_ORDERS, math.ceil(_WISHED / most)), math.ceil(_FEWEST / most))
     kinds = (_splits(len(scores)), split), (_parts(len(scores)), part)

@@ -28,7 +28,7 @@ from taskgrain.estimate.monotone import Floats, monotone, place_of
 from taskgrain.estimate.table import Table
 
 _WINDOWS = (1.5, 0.8, 0.4, 0.2)
-"""How far from the threshold a size counts, as the standard deviation of a bell over logits of efficiency."""
+"""Widths of the window of sizes that count: standard deviations of a bell over logits of efficiency."""
 _LEAST_WEIGHT, _LEAST_SIZES = 0.03, 3
 _FITS = 2.2
 """A line fits if its squared misfit is less than this multiple of what the scatter explains."""
@@ -70,12 +70,12 @@ class _Line:
         return np.where(reached <= 0.0, np.inf, np.where(self.overhead <= 0.0, -np.inf, found))
 
     def log_overhead(self, threshold: float) -> Floats:
-        """Never above METG: no task without work takes longer than one with it, whatever a line through a
-        jump says."""
+        """The overhead, never above METG: no task without work takes longer than one with it, whatever a line
+        through a jump says."""
         return np.minimum(self.log_metg(0.0), self.log_metg(threshold))
 
     def off(self, log_alone: Floats, log_efficiency: Floats) -> Floats:
-        """How far efficiencies [... x sizes] lie above the line, relative to themselves."""
+        """The distances of efficiencies [... x sizes] above the line, relative to themselves."""
         expected = self.slowing[:, None] + self.overhead[:, None] * np.exp(-log_alone)
         return np.asarray(expected * np.exp(log_efficiency) - 1.0)
 

@@ -1,4 +1,4 @@
-"""Where the limit of an efficiency meets the time to solution: pure functions, no I/O.
+"""Finds where the limit of an efficiency meets the time to solution: pure functions, no I/O.
 
 At each number n of cores, or of nodes, there is a shortest time with the efficiency that METG is for: METG
 times the tasks of a core. A program that scales meets this limit where its efficiency falls below that
@@ -29,11 +29,11 @@ class Meeting:
     """The point where a line falls below the limit."""
 
     number: float
-    """Of cores or nodes."""
+    """The number of cores or nodes."""
     seconds: float
 
     def apart(self, other: Meeting) -> tuple[float, float]:
-        """By which factors, at least 1, two such points lie apart: in number, and in time."""
+        """The factors, at least 1, by which two such points lie apart: in number, and in time."""
         pairs = (self.number, other.number), (self.seconds, other.seconds)
         number, seconds = (max(one, two) / min(one, two) for one, two in pairs)
         return number, seconds
@@ -46,7 +46,7 @@ def ideal(actual: Line, cores: Sequence[int]) -> dict[int, float]:
 
 
 def meeting(line: Line, limit: Line) -> Meeting | None:
-    """Where the line first falls from above the limit to it; None if that is not among the cores of both."""
+    """The first place where the line falls to the limit; None if that is not among the cores of both."""
     known = sorted(line.keys() & limit.keys())
     above = [math.log(line[count] / limit[count]) for count in known]
     if not known or above[0] < 0.0:

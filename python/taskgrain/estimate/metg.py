@@ -88,7 +88,7 @@ class Metg:
     lasting: float = 0.0
     """The half-width relative to METG of what processes differ by; more rounds hardly make it narrower."""
     inflation: float = 1.0
-    """By how much the variance is larger than that of independent rounds."""
+    """The factor by which the variance is larger than that of independent rounds."""
     peak_rate: float
     """The reference: the median of the rounds."""
     best_rate: float | None = None

@@ -30,7 +30,7 @@ def monotone(y: Floats, weights: ArrayLike = 1.0) -> Floats:
 
 
 def place_of(target: float, x: Floats, y: Floats) -> float:
-    """Where a monotone curve, log work x and log efficiency y [points], reaches `target`: log work.
+    """The log work at which a monotone curve, log work x and log efficiency y [points], reaches `target`.
 
     Between points 1/efficiency is linear in 1/work; -inf if all reach it, +inf if none does.
     """

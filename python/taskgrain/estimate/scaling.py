@@ -27,7 +27,7 @@ from taskgrain.estimate.monotone import Floats
 from taskgrain.words.interval import Interval
 
 _NO_GAIN = 1.1
-"""So close to the shortest time there is, more cores are no use."""
+"""The factor to the shortest time there is below which more cores are no use."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ class ProgramByCores:
     """A program from curves on several numbers of cores: the one of as many, or of the next fewer, holds."""
 
     curves: Sequence[tuple[int, Program]]
-    """By the cores that the curve was measured on, ascending. Not empty."""
+    """The curves by the cores that they were measured on, ascending. Not empty."""
 
     def on(self, cores: float) -> Scaled:
         found = bisect_right(self.curves, cores, key=lambda one: one[0])

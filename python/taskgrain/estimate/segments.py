@@ -54,7 +54,7 @@ class Segmentation:
     outlying: frozenset[int]
     """Sessions far from their level; they do not count in it."""
     between: Scatter | None
-    """How sessions of one level scatter; None where too few tell it."""
+    """The scatter of sessions of one level; None where too few tell it."""
     newest: tuple[Ratio, ...]
     """The last level over each one before it."""
 

@@ -34,7 +34,7 @@ def error(log: Interval) -> float:
 
 @dataclass(frozen=True)
 class Scatter:
-    """How sessions of one build scatter."""
+    """The scatter of sessions of one build."""
 
     variance: float
     """The variance of the logarithm of one session's number, with that of its own rounds."""
@@ -46,7 +46,7 @@ class Scatter:
 
     @property
     def deviation(self) -> float | None:
-        """As a share of the number; None where a session does not know what its own rounds scatter by."""
+        """The deviation as a share of the number; None where a session has no interval of its own."""
         return math.sqrt(self.variance) if math.isfinite(self.variance) else None
 
 
@@ -65,7 +65,7 @@ def scatter(groups: Sequence[Sequence[Interval]]) -> Scatter | None:
 
 
 USUAL_OF_ONE = Scatter(variance=0.07**2, within=0.02**2, freedom=10)
-"""Between quiet sessions of one machine and build, hours apart and at one clock, whose rounds know METG
+"""The scatter of quiet sessions of one machine and build, hours apart, at one clock, whose rounds know METG
 within ±4 %, and which had one process each: docs/explanation/how-runs-are-compared.md has the figures."""
 USUAL = Scatter(variance=0.03**2, within=0.02**2, freedom=10)
 """The same of sessions in which several processes took turns."""

@@ -37,13 +37,13 @@ class Start:
     of_round: Floats
     """Seconds [rounds x 1], in the order of the rounds; NaN where a round does not tell."""
     seconds: float
-    """Their median, 0 where too few rounds tell, or where a long run costs more by the task."""
+    """The median, 0 where too few rounds tell, or where a long run costs more by the task."""
     known: bool
     """True if enough rounds tell it."""
 
     @classmethod
     def of(cls, samples: Sequence[Sample], rounds: Sequence[int]) -> Start:
-        """From runs of both lengths; `rounds` are those of the table."""
+        """Estimates it from runs of both lengths; `rounds` are those of the table."""
         runs: dict[tuple[int, int, bool], list[Sample]] = defaultdict(list)
         for one in samples:
             runs[one.round, one.iterations, one.short].append(one)
@@ -59,7 +59,7 @@ class Start:
         return cls(found, float(_seconds(found)) if known else 0.0, known)
 
     def more(self, picks: NDArray[np.int64]) -> Floats:
-        """By how many seconds it is longer in each resample of `picks` [resamples x rounds]."""
+        """The seconds by which it is longer in each resample of `picks` [resamples x rounds]."""
         if not self.known:
             return np.zeros(len(picks))
         return _seconds(self.of_round[picks]) - self.seconds

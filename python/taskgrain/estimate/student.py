@@ -13,7 +13,7 @@ from statistics import fmean, stdev
 from taskgrain.words.interval import Interval
 
 _HALVINGS = 60
-"""Of the angles that there are: enough for any double."""
+"""The halvings of the angle: enough for any double."""
 
 
 def student_cdf(t: float, freedom: int) -> float:

@@ -17,7 +17,7 @@ _VALUES = tuple(kind + end for kind in _NUMBERS for end in ("Val", "_val"))
 """The names of fields are those in JSON, and those of protobuf, which some writers keep."""
 _SIZES = ("comm_size", "tensor_size")
 _TENSOR = re.compile(r"\[\d+, *\d+, *\d+, *(\d{1,15}), *(\d{1,15}), *['\"]", re.ASCII)
-"""In a text: ids of a tensor and of its storage, its offset, its elements, the bytes of one, its device."""
+"""A tensor in a text: its id and that of its storage, its offset, elements, the bytes of one, its device."""
 
 
 def is_chakra(first: object, more: bool) -> bool:

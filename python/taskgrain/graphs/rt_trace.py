@@ -21,7 +21,7 @@ class _Task:
     name: str
     after: dict[int, None]
     waits: int = 0
-    """How many there were until it was given."""
+    """The number of waits until it was given."""
     end: float = 0.0
     seconds: float = 0.0
 

@@ -17,7 +17,7 @@ _SOON = 10_000
 _MOST_POINTS = 1 << 24
 """Tasks and points that pass outputs on, in a file of steps; src/core/dag.cpp takes no more."""
 _MOST_BYTES = 1 << 26
-"""Of that file."""
+"""The most bytes of that file."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Steps:
     graph: TaskGraph
     levels: Sequence[int]
     passes: Sequence[int]
-    """How many steps each task's output is passed on."""
+    """The number of steps over which each task's output is passed on."""
 
     @property
     def number(self) -> int:

@@ -14,7 +14,7 @@ from taskgrain.words.errors import InputError
 
 _SHOWN_OF_A_CYCLE = 6
 _SAME = 1e-9
-"""Of the critical path: times that are so near are the same, and differ by rounding."""
+"""The share of the critical path by which equal times may differ by rounding."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class TaskGraph:
     labels: Sequence[str] = ()
     """The function or the program that each task runs, where the file says it beside its name."""
     no_times: str = "the file has no times"
-    """Where no task has a time: the words for what the file lacks."""
+    """The words for what the file lacks where no task has a time."""
     no_order: str = ""
     """The same where it does not say what tasks come after, or not all of it."""
     left_out: str = ""

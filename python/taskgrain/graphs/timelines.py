@@ -16,7 +16,7 @@ from taskgrain.words.errors import InputError
 
 RAY, DASK = "Ray timeline", "Dask task stream"
 _NO_ACTOR = "f" * 24
-"""In the id of a task, in the place of its actor."""
+"""The actor in the id of a task that has none."""
 _HASH = re.compile(r"-([0-9a-f]{32}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})")
 
 
@@ -62,7 +62,7 @@ def _ray(events: Sequence[Entry]) -> TaskGraph:
 
 
 def _dask(events: Sequence[Entry]) -> TaskGraph:
-    """Without the tasks that failed. One that was computed again is there as often."""
+    """Leaves out the tasks that failed. One that was computed again is there as often."""
     durations: dict[str, float | None] = {}
     labels: dict[str, str] = {}
     for one in events:
