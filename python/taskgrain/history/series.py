@@ -74,7 +74,7 @@ class Series:
     workload: str
     entries: list[Entry] = field(default_factory=list)
     apart: str = ""
-    """Why these sessions are no part of an earlier series of the cell; empty for the first series."""
+    """The reason why these sessions are no part of an earlier series of the cell; empty for the first."""
 
     @property
     def name(self) -> str:
@@ -82,7 +82,7 @@ class Series:
 
     @property
     def origin(self) -> Origin:
-        """Where its numbers are from."""
+        """The origin of its numbers."""
         return Origin.of(entry.measurement.cell.origin for entry in self.entries)
 
     def size(self) -> int | None:

@@ -26,13 +26,13 @@ class Stored:
     """The content of a store."""
 
     logs: tuple[Log, ...]
-    """In the order of the file; those that come twice, as where two stores were joined, count once."""
+    """The logs in the order of the file; those that come twice, as in two stores joined, count once."""
     again: int
     """Logs that were there already."""
     contents: reader.Contents
 
     def warnings(self) -> list[str]:
-        """All that is odd, in words."""
+        """Warnings of all that is odd, in words."""
         again = [f"{quantity.counted(self.again, 'session')} once more, skipped"] if self.again else []
         return [*self.contents.warnings(), *again]
 
@@ -89,7 +89,7 @@ def add(path: Path, logs: Sequence[Log]) -> tuple[list[Log], list[Log]]:
 
 
 def _told_apart(path: Path, stored: Sequence[Log], logs: Sequence[Log]) -> tuple[list[Log], list[Log]]:
-    """New ones, and those that are there; of each the store knows all names, or none."""
+    """The new logs, and those that are there; of each the store knows all names, or none."""
     there = {name for one in stored for name in one.names}
     new: list[Log] = []
     known: list[Log] = []

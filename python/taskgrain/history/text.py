@@ -80,7 +80,7 @@ def over_all(one: Trend, by: Quantity) -> str:
 
 
 def _moved(one: Series) -> float:
-    """By what share the clock moved between sessions."""
+    """The share by which the clock moved between sessions."""
     return max(one.clocks) / min(one.clocks) - 1.0 if one.clocks else 0.0
 
 

@@ -24,7 +24,7 @@ from taskgrain.words.interval import Interval
 Verdict = Decision | Literal["other host", "no change", "too few sessions", "failed"]
 QUANTITIES: tuple[Quantity, ...] = ("metg", "overhead", "floor", "rate")
 _OPEN = ("undecided", "other host")
-"""Of changes of which nobody can say whether they are regressions."""
+"""The verdicts of changes of which nobody can say whether they are regressions."""
 _IN_COMMON = 0.5
 """The share of sessions, on both sides of a change, from which on the same hosts measured both."""
 ALARM = 0.01
@@ -55,7 +55,7 @@ class Trend:
     numbers: tuple[Interval | None, ...]
     """One for each session."""
     verdict: Verdict
-    """About the newest level against the one before, or the newest session if that failed."""
+    """The verdict on the newest level against the one before, or on the newest session if that failed."""
     changes: tuple[Change, ...] = ()
     levels: tuple[tuple[int, int, float | None], ...] = ()
     """First and last session of each level, and its mean; None where its sessions have no interval."""
@@ -185,7 +185,7 @@ def _level(level: Segment, places: Sequence[int], told: Sequence[Interval]) -> t
 
 
 def verdicts(history: History) -> Mapping[Verdict, int]:
-    """How many series have which verdict, the worst first."""
+    """Counts the series by verdict, the worst first."""
     order: tuple[Verdict, ...] = (
         "failed", "slower", "faster", "same", "undecided", "other host", "no change", "too few sessions",
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Which names of a source are a runtime's constructs, by the patterns of its `system.toml`."""
+"""Finds the names of a source that are a runtime's constructs, by the patterns of its `system.toml`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FORMS = (
     "that the driver defines, map_task(); the name of an argument, num_cpus=; the words of a directive, "
     "#pragma omp; a name that is none, !starpu_version; each also for some files alone, *.ci: entry"
 )
-"""Of a pattern."""
+"""The kind of a pattern."""
 
 _GLOB = r"[A-Za-z_*?][\w*?]*"
 _SYNTAX: tuple[tuple[Kind, str], ...] = (
@@ -38,7 +38,7 @@ class Pattern:
 
     kind: Kind
     glob: str
-    """Of a name, or of a path such as `tbb::*`; or a directive's first word."""
+    """The glob of a name, or of a path such as `tbb::*`; or a directive's first word."""
     files: str = "*"
     """Names of the files that it holds for."""
 
@@ -93,7 +93,7 @@ class _Rules:
                 yield token.text, token.first
 
     def _outside(self, head: Sequence[str], chain: Sequence[Token]) -> int | None:
-        """How many of the names only say where the others are; None if it is in no path.
+        """The number of names that only say where the others are; None if it is in no path.
 
         `head` is the whole of what the first name stands for; empty if that is a member.
         """

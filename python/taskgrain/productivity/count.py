@@ -20,7 +20,7 @@ class Count:
     lines: Mapping[str, int]
     """Lines of code by source, as `sources` of the `system.toml` names them."""
     constructs: Mapping[str, int]
-    """In how many lines each construct occurs, by its name."""
+    """The number of lines in which each construct occurs, by its name."""
     lines_with_constructs: int
 
     @property

@@ -18,11 +18,11 @@ from taskgrain.words.origin import Origin
 
 _TITLES: Mapping[Effort, str] = {"lines": "lines of code", "constructs": "constructs"}
 _WIDTH, _HEIGHT = 204, 150
-"""Of a panel, in points: two of them with their axes take both columns of a page."""
+"""The size of a panel, in points: two of them with their axes take both columns of a page."""
 _BESIDE = 90
 """The space of the axes, in points."""
 _SYMBOL, _LETTER = 16, 4.6
-"""How wide a legend's symbol with its distances is, and about how wide a letter of its names, in points."""
+"""The width of a legend's symbol with its distances, and that of a letter of its names, in points."""
 
 
 def save(

@@ -1,4 +1,4 @@
-"""Which systems no other beats both in METG and in what their drivers take."""
+"""Finds the systems that no other beats both in METG and in what their drivers take."""
 
 from __future__ import annotations
 

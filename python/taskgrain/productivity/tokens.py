@@ -30,7 +30,7 @@ class Language:
     """Kinds of nodes that declare a function."""
     docstrings: bool = False
     member: tuple[str, ...] = (".",)
-    """Stand before a member of something."""
+    """The signs before a member of something."""
     words: tuple[str, ...] = ()
     """Keywords that may be constructs, because the language itself is a runtime."""
 
@@ -76,7 +76,7 @@ LANGUAGES: Mapping[str, Language] = {
     ".rs": _RUST,
     ".go": _GO,
 }
-"""By the ending of a file's name."""
+"""The languages by the ending of a file's name."""
 
 
 BRACKETS = frozenset("(){}[];,")
@@ -93,7 +93,7 @@ class Token:
     last: int
     is_name: bool
     role: Role = ""
-    """Of a name: `function` that is declared or defined here, `keyword` before an argument."""
+    """The role of a name: `function` that is declared or defined here, `keyword` before an argument."""
 
 
 @dataclass(frozen=True)
