@@ -43,7 +43,7 @@ _APART = 1.4
 after every round, and stops once an interval of 95 % is on one side, errs more often than once in twenty."""
 
 _BUSY, _WINDOW = 1.2, 0.3
-"""How many times longer runs last from which on a machine is called busy, and the seconds for which it is
+"""The factor by which runs last longer on a machine that is called busy, and the seconds for which it is
 watched."""
 
 
@@ -54,7 +54,7 @@ class Measured:
     answers: Mapping[str, Answer]
     notes: tuple[str, ...] = ()
     interrupted: str = ""
-    """Why it was interrupted, if it was."""
+    """The sentence for a person who interrupted it; empty if nobody did."""
 
 
 def measured(
@@ -135,7 +135,7 @@ def measured(
 
 
 def slowdown(cores: int) -> float:
-    """How many times longer runs on so many cores last as others use the machine now; 1 where nobody tells.
+    """The factor by which runs on so many cores last longer as others use the machine now; 1 if nobody tells.
     What this process has done is not among it."""
     every = cpu_ticks()
     if not every:

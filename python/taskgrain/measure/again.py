@@ -27,7 +27,7 @@ from taskgrain.study.variables import suffix
 from taskgrain.words.errors import UsageError
 
 Part = tuple[int, Callable[[Path], tuple[Comparison, call.Measured]]]
-"""How many cells are measured again together, and what measures them into a folder."""
+"""The number of cells that are measured again together, and what measures them into a folder."""
 
 
 @contextlib.contextmanager

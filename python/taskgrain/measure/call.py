@@ -1,4 +1,4 @@
-"""From a study to its results: what `metg` and `study` have in common."""
+"""The way from a study to its results, which `metg` and `study` have in common."""
 
 from __future__ import annotations
 

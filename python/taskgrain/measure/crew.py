@@ -70,7 +70,7 @@ class Crew(Generic[P]):
 
     @property
     def number(self) -> int:
-        """Which of all that were started serves, from 1."""
+        """The number of the process that serves among all that were started, from 1."""
         return self._members[0].number if self._members else 0
 
     @property

@@ -28,7 +28,7 @@ _SLOWER = 10.0
 
 
 class Drivers:
-    """Whatever is not at work is parked: an idle driver that spins would disturb the others."""
+    """The drivers of a call. Those without work are parked: one that spins idly would disturb the others."""
 
     def __init__(self, plan: Plan, time_left: Callable[[], float]) -> None:
         """`time_left` until whatever a driver does has to stop."""
@@ -75,7 +75,7 @@ class Drivers:
         self._plan.reporter.note(f"{name}: had not answered {after} after its start; the budget ended{short}")
 
     def number(self, name: DriverName) -> int:
-        """Which of the processes that were started serves, from 1."""
+        """The number of the process that serves among those that were started, from 1."""
         return self._crews[name].number
 
     def turn(self, names: Collection[DriverName], of: Hashable = None) -> None:

@@ -30,7 +30,7 @@ class Fault:
     step: int
     point: int
     times: int = 1
-    """So often, the first times that the task is executed."""
+    """The number of first executions of the task that the fault strikes."""
 
     @property
     def moves_core(self) -> bool:
@@ -69,7 +69,7 @@ class Measurement:
     ended: str = ""
     """The end, if it did not survive or was not correct."""
     seconds: float | None = None
-    """With the fault."""
+    """The time of the run with the fault."""
     again: int | None = None
     """Executions that were begun beyond one for each task; None: not known."""
     log: str = ""

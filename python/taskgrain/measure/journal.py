@@ -21,7 +21,7 @@ class Journal:
         self._store, self._record, self._elapsed = store, record, elapsed
         self._session = store.session and replace(store.session, elapsed=round(record.elapsed, 6))
         self.begun = False
-        """It has written something."""
+        """True once it has written something."""
 
     @uninterrupted
     def append(self, line: Line) -> None:

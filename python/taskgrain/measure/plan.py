@@ -18,7 +18,7 @@ from taskgrain.study.steps import with_steps
 from taskgrain.study.workload import Cell, Workload
 
 _FEW_TASKS, _MOST_TASKS = 2**12, 2**20
-"""Of a simulated run: those that are enough, if its fewest steps have no more; those that it may have."""
+"""The tasks that are enough for a simulated run, if its fewest steps have no more; those that it may have."""
 
 _SIMULATED_TASK = 1e-4
 """Seconds of this machine, one core of which simulates nodes, for each of their tasks. With 16 bytes and
@@ -56,11 +56,11 @@ class Plan:
     commands: bool = True
     """A command can measure a cell by itself, so that its first line names it."""
     begun: float | None = None
-    """When the budget of this call began, by `clock`; None: when the first cell is prepared."""
+    """The time at which the budget of this call began, by `clock`; None: when the first cell is prepared."""
 
     def __post_init__(self) -> None:
         self.timing = Timing(self.clock)
-        """Of the call, from here on."""
+        """The timing of the call, from here on."""
 
 
 def cell_settings(settings: Settings, workload: Workload, simulated: bool) -> CellSettings:

@@ -33,7 +33,7 @@ def duration(seconds: float) -> str:
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a study is."""
+    """The progress of a study."""
 
     done: int
     """Cells; all of them end late, because they are measured in turn."""
@@ -67,7 +67,7 @@ class Reporter:
     """Says nothing; the base of those that do."""
 
     def show(self, progress: Progress) -> None:
-        """Called between runs."""
+        """Shows the progress: it is called between runs."""
 
     def note(self, text: str) -> None:
         """Says something that is worth a line."""

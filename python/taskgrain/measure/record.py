@@ -45,9 +45,9 @@ class CellState:
         self._retried: FailureLine | None = None
         """The failure after which it is to begin again."""
         self.problem = ""
-        """Why its answers make no sense, if they do not: a failure that is not yet written."""
+        """The reason why its answers make no sense, if they do not: a failure that is not yet written."""
         self.cut: Notice | None = None
-        """Why this call makes no more runs of it, if it has ended because one did not fit the budget."""
+        """The reason why this call makes no more runs of it, if one did not fit the budget."""
         self.runs = 0
         self.spent = 0.0
         """Seconds of the study that its runs took, with waiting and with those that were repeated."""

@@ -50,7 +50,7 @@ class Runs:
         self._plan, self._record, self._drivers, self._journal = plan, record, drivers, journal
         self._ends, self._budget = ends, budget
         self._stayed_disturbed: deque[bool] = deque(maxlen=_RECENT)
-        """For each of the last requests, whether every attempt was disturbed."""
+        """True for each of the last requests of which every attempt was disturbed."""
 
     def fits(self, state: CellState, request: Request) -> bool:
         """Tells whether a run would likely end before the budget does. If not, its cell ends."""

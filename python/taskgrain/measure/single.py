@@ -57,7 +57,7 @@ class ReferenceRuns:
     when it is first asked, and ends all."""
 
     def __init__(self, cores: Sequence[int], isa: str, hosts: Hosts | None = None) -> None:
-        """It measures on each of several `hosts` at once."""
+        """Measures on each of several `hosts` at once."""
         self._cores, self._isa, self.hosts = cores, isa, hosts
         self.rates: list[tuple[float, ...]] = []
         """The rates of each core that were measured since a caller has cleared it."""

@@ -1,4 +1,4 @@
-"""Where the time of a call goes: what is no task is what measuring costs."""
+"""The time of a call by what it goes to: what is no task is what measuring costs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which of several hosts is slower or busier than the others: what makes ranks wait for one another."""
+"""Finds hosts that are slower or busier than the others: these make ranks wait for one another."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ class CrossingSearch(Rounds):
         return granularity * end.tasks_per_step / end.cores
 
     def _steps(self, iterations: int) -> int:
-        """As many as make a run last as long as asked, whatever the size."""
+        """The steps that make a run last as long as asked, whatever the size."""
         s, top = self.settings, self._bracket.top
         start = (self._verdict.start.value if self._verdict else None) or 0.0
         known = self._seconds.get(iterations, 0.0)
@@ -203,11 +203,11 @@ class CrossingSearch(Rounds):
         return replace(found, ending=ending, warnings=(*found.warnings, *said))
 
     def _ending_of_others(self, found: Metg, out_of_budget: bool) -> tuple[Ending, list[Notice]]:
-        """How a search ended whose METG is not as precise as asked, and what is to be said of it."""
+        """The ending of a search whose METG is not as precise as asked, and the notices about it."""
         return found.ending, self._too_few(out_of_budget)
 
     def _bracket_result(self, best: float) -> Metg:
-        """From the bracket alone: nothing reached the threshold, or no measured round is complete."""
+        """The result of the bracket alone: nothing reached the threshold, or no round is complete."""
         samples = self._bracket.samples()
         if not samples:
             raise ValueError("nothing was told yet")

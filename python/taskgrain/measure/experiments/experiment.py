@@ -118,7 +118,7 @@ class Experiment(ABC):
     ROUND_WORK: ClassVar[float]
     """The same where all have as many steps, in runs at the crossing."""
     NEEDS_THRESHOLD: ClassVar[bool] = False
-    """Nothing else is of use where the threshold cannot be reached."""
+    """True if the experiment is of no use where the threshold cannot be reached."""
 
     def __init__(self, settings: CellSettings) -> None:
         self.settings = settings
@@ -171,7 +171,7 @@ class Experiment(ABC):
     def tell(
         self, request: Request, samples: Sequence[Sample], reference: ArrayLike, alone: float = 1.0
     ) -> None:
-        """Take the repeats of one run, with the reference's rates [measurements x cores] known by now.
+        """Takes the repeats of one run, with the reference's rates [measurements x cores] known by now.
 
         Samples that do not say what the reference did beside them take its last measurement. `alone` is the
         share of the run's time for which others left it alone: the samples are those repeats, or all of them
@@ -195,7 +195,7 @@ class Experiment(ABC):
 
     @abstractmethod
     def _take(self, request: Request, samples: list[Sample], alone: float) -> None:
-        """Take what was told, and once nothing is pending ask for the next round, or be done."""
+        """Takes what was told, and once nothing is pending asks for the next round, or is done."""
 
     @abstractmethod
     def result(self, reference: ArrayLike, out_of_budget: bool = False) -> Metg:

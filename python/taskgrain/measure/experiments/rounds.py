@@ -68,7 +68,7 @@ class Rounds(Experiment):
         self._shorter = 1
         """A repeat lasts so many times shorter than asked, and a run has more of them, by the root of it."""
         self._alone: list[float] = []
-        """Of each run of this round and length the share of its time for which others left it alone."""
+        """The share of the time of each run of this round and length for which others left it alone."""
         self._runs: dict[_Of, list[Counting]] = defaultdict(list)
         self._longer: list[Sample] = []  # of runs that nobody disturbed
         self._seconds: dict[int, float] = {}  # of one repeat at each size
@@ -138,7 +138,7 @@ class Rounds(Experiment):
 
     @property
     def _run_seconds(self) -> float:
-        """How long a repeat shall last."""
+        """The seconds that a repeat shall last."""
         return self.settings.run_seconds / self._shorter
 
     def _repeats_of(self, iterations: int) -> int:
@@ -220,7 +220,7 @@ class Rounds(Experiment):
         )
 
     def _too_few(self, out_of_budget: bool) -> list[Notice]:
-        """Why a result is not precise, where nothing more is measured."""
+        """Says why a result is not precise, where nothing more is measured."""
         budget, rounds = self.TOO_FEW
         if out_of_budget:
             return [notice(budget, precision=self.settings.precision)]

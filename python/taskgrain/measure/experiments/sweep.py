@@ -7,7 +7,7 @@ import math
 from taskgrain.measure.experiments.crossing import CrossingSearch
 
 SIZES = 22
-"""At most."""
+"""The most sizes."""
 
 
 class Sweep(CrossingSearch):
