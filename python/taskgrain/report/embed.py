@@ -46,7 +46,7 @@ def resource(name: str) -> str:
 
 
 def policy(scripts: tuple[str, ...], style: str) -> str:
-    """Only these blocks may run; nothing may be fetched, framed or sent."""
+    """The policy by which only these blocks may run, and nothing may be fetched, framed or sent."""
     allowed = " ".join(map(_hash, scripts))
     return (
         f"default-src 'none'; script-src {allowed}; style-src {_hash(style)}; "

@@ -19,7 +19,7 @@ from taskgrain.words.errors import InputError, unwritable
 
 FORMATS = ("svg", "png", "pdf")
 PIXELS = 600
-"""Of a PNG, per inch."""
+"""The pixels of a PNG, per inch."""
 _HEADER = re.compile(r'<svg[^>]*? width="([\d.]+)" height="([\d.]+)"')
 
 

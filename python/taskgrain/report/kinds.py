@@ -1,4 +1,4 @@
-"""Which kind of system each system of a report is: its results say so, or else the catalogue of systems."""
+"""The kind of each system of a report: its results say it, or else the catalogue of systems."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Kind:
 
     title: str
     kind: str
-    """Where it runs, and who says what depends on what."""
+    """The kind: where it runs, and who says what depends on what."""
 
 
 def kinds(systems: Iterable[str], lines: Sequence[Line] = ()) -> dict[str, Kind]:

@@ -1,4 +1,4 @@
-"""How charts look, on the page and on paper: colours, shapes, axes."""
+"""The look of charts, on the page and on paper: colours, shapes, axes."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ DASHES: tuple[list[float], ...] = (
     [6, 1.5, 1.5, 1.5],
     [10, 1.5, 1.5, 1.5, 1.5, 1.5],
 )
-"""Of lines, in points."""
+"""The dashes of lines, in points."""
 
 AT_MOST, AT_LEAST = "M-1 0L.8 -1V1Z", "M1 0L-.8 -1V1Z"
 NOTHING = "M-.9 -.7L-.7 -.9L0 -.2L.7 -.9L.9 -.7L.2 0L.9 .7L.7 .9L0 .2L-.7 .9L-.9 .7L-.2 0Z"
-"""Of what has neither a number nor a bound: a thin cross, at the bad end of the axis."""
+"""The mark of what has neither a number nor a bound: a thin cross, at the bad end of the axis."""
 
 
 DOTTED = "M-.12 -1.2H.12V-.7H-.12ZM-.12 -.25H.12V.25H-.12ZM-.12 .7H.12V1.2H-.12Z"
-"""Of a dotted line."""
+"""The mark of a dotted line."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class Theme:
     palette: tuple[str, ...]
     font: str
     size: int
-    """Of labels, in pixels."""
+    """The size of labels, in pixels."""
 
 
 PAPER = Theme(
@@ -95,7 +95,7 @@ class Style:
     shape: str
     """An SVG path in -1…1."""
     dash: list[float]
-    """Of its line."""
+    """The dashes of its line."""
 
 
 def style(index: int, theme: Theme) -> Style:
@@ -111,7 +111,7 @@ def nothing(theme: Theme) -> Style:
 
 
 REACH = 5.0
-"""How many times as far as its number a bound may be and still stretch an axis."""
+"""The factor between a number and a bound that may still stretch an axis."""
 _MEANT = (1e-30, 1e30)
 """Numbers outside stretch no axis."""
 
@@ -162,7 +162,7 @@ def ticks(low: float, high: float) -> list[float]:
 
 
 def time_axis(low: float, high: float, title: str | None, values: Any = None) -> alt.Axis:
-    """Of a logarithmic scale in seconds, with ticks for its ends, or at `values`."""
+    """The axis of a logarithmic scale in seconds, with ticks for its ends, or at `values`."""
     label = "format(datum.value, '~g') + ' s'"
     # Ticks are powers of ten, up to rounding: 0.9 stands well clear of them.
     for limit, factor, unit in ((0.9, "1e3", "ms"), (9e-4, "1e6", "µs"), (9e-7, "1e9", "ns")):
@@ -178,7 +178,7 @@ def time_axis(low: float, high: float, title: str | None, values: Any = None) ->
 
 
 def unchecked() -> AbstractContextManager[None]:
-    """Within it, Altair takes charts as they are: to check each part of them takes longer than all the rest,
+    """A context in which Altair takes charts as they are: to check each part takes longer than all the rest,
     and tests do it."""
     return schemapi.debug_mode(False)
 

@@ -14,7 +14,7 @@ from taskgrain.words import quantity
 from taskgrain.words.interval import Interval
 
 SHADES = (1.1, 1.5, 3.0, 10.0, 100.0)
-"""Up to how many times the best each shade goes; the last one has no end."""
+"""The multiples of the best up to which the shades go; the last one has no end."""
 BOUNDS = "Bounds, which nobody can choose"
 _WIDE = 2.0
 """A ratio whose ends are a larger factor apart is not sure."""
@@ -25,7 +25,7 @@ class Entry:
     """One cell in the matrix; texts are ready to be shown, but not escaped."""
 
     number: int
-    """Of the cell in the results."""
+    """The number of the cell in the results."""
     cell: Cell
     place: str
     """`best`, `tie`: may be the best too, `behind`, `apart`: leaves cores unused, `bound`: shows what
@@ -38,7 +38,7 @@ class Entry:
 
     @property
     def shade(self) -> int | None:
-        """From 0, the best, to 5."""
+        """The shade, from 0, the best, to 5."""
         if self.ratio is None or self.place in ("apart", "bound", "unknown"):
             return None
         return sum((self.ratio.about or 0.0) > end for end in SHADES)
@@ -60,7 +60,7 @@ class Column:
 
     workload: str
     best: tuple[str, ...]
-    """Who may be the best, as far as is known."""
+    """The systems that may be the best, as far as is known."""
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ POINT = (
     "iterations", "granularity", "granularity_low", "granularity_high", "lasts", "efficiency",
     "efficiency_low", "efficiency_high", "certain", "reached", "speed", "repeats",
 )  # fmt: skip
-"""Of a point, as the page carries it; the script derives the rest."""
+"""The fields of a point that the page carries; the script derives the rest."""
 MOST_RAW = 1_200_000
 """Bytes of compressed raw data that the page carries; a larger study's are only in its folder."""
 _LONG = 12
@@ -49,7 +49,7 @@ _DRAWN = 5
 
 
 LOOKS = tuple(look.style(place, look.PAGE) for place in range(len(look.PAGE.palette)))
-"""As many as there are colours: no more systems are drawn at once."""
+"""The looks of systems, as many as there are colours: no more systems are drawn at once."""
 
 
 def render(results: Results, changes: Changes, at: float | None = None) -> str:
@@ -137,7 +137,7 @@ def write(
 
 
 def _charts(plots: Iterable[Plot]) -> dict[str, object]:
-    """Of every plot its specification, and what the page's script puts into its data sets."""
+    """The specification of every plot, and what the page's script puts into its data sets."""
     plots = list(plots)
     with look.unchecked():
         specs = {key: spec() for key, spec in {one.key: one.spec for one in plots}.items()}
@@ -159,7 +159,7 @@ def _sections(results: Results) -> list[tuple[Section, Markup, list[Plot]]]:
 def _data(
     results: Results, found: matrix.Matrix, times: Sequence[float], at: float | None
 ) -> dict[str, object]:
-    """All that the page's script knows."""
+    """The data that the page's script knows."""
     most = rows.most_samples(results)
     asked = task_times.asked(results)
     no_metg = not any(cell.metg.about for cell in results.cells)

@@ -16,7 +16,7 @@ Row = dict[str, object]
 FAR = 1e200
 """Stands for an upper bound that is missing, where a lower one is 0: JSON knows no infinity."""
 MOST_SAMPLES = 60_000
-"""In one report. More would make the page heavy, and show nothing more."""
+"""The most samples in one report. More would make the page heavy, and show nothing more."""
 
 
 def numbers(results: Results, workload: str) -> list[int]:
@@ -99,14 +99,14 @@ def points(cell: Cell, index: int) -> list[Row]:
 
 
 def most_samples(results: Results) -> int:
-    """How many samples of a point are taken to the page at most."""
+    """The most samples of a point that the page takes."""
     counts = [len(one.samples) + len(one.disturbed) for cell in results.cells for one in cell.points]
     total = sum(counts)
     return max(counts, default=0) if total <= MOST_SAMPLES else max(3, MOST_SAMPLES // len(counts))
 
 
 def thinned(samples: Sequence[float], point: Point, most: int) -> list[int]:
-    """At most `most` of the samples, evenly spread in their order: 1000 ln(sample / the point's median)."""
+    """Takes at most `most` samples, evenly spread in their order: 1000 ln(sample / the point's median)."""
     step = max(1.0, len(samples) / most) if most else 1.0
     chosen = (samples[int(i * step)] for i in range(min(len(samples), most)))
     return [round(1000 * math.log(one / point.granularity)) for one in chosen]
@@ -132,7 +132,7 @@ def peaks(cells: Iterable[Cell]) -> list[Row]:
 
 
 REACH = 1.5
-"""Up to how many times its number an upper bound stretches an axis that is not logarithmic."""
+"""The multiple of its number up to which an upper bound stretches an axis that is not logarithmic."""
 
 
 def most(field: str, levels: Iterable[Row], points: Iterable[Row]) -> float:
@@ -155,7 +155,7 @@ def _drawn(low: float, high: float) -> tuple[float | None, float | None]:
 
 
 def _ends(low: float | None, high: float | None) -> tuple[float | None, float | None]:
-    """Of a point's interval; one without bounds has none: a line across the plot would hide others."""
+    """The ends of a point's interval; none without bounds: a line across the plot would hide others."""
     if low is None and high is None:
         return None, None
     return _drawn(0.0 if low is None else low, math.inf if high is None else high)

@@ -15,7 +15,7 @@ from taskgrain.words import quantity
 from taskgrain.words.endings import Ending
 
 _MUCH = 10.0
-"""How many times as slow a system may look and still be named among those that may be the best."""
+"""The factor by which a system may look slower and still be named among those that may be the best."""
 
 
 @dataclass(frozen=True)
@@ -30,9 +30,9 @@ class Best:
     unsure: tuple[str, ...]
     """Systems that look much slower, and of which too little is known to rule out that they are not."""
     limit: str
-    """How long a task must last with the first of them."""
+    """The time that a task must last with the first of them."""
     interval: str
-    """Of that, in brackets; empty if `limit` is only a bound."""
+    """The interval of that, in brackets; empty if `limit` is only a bound."""
     at_most: bool
     """True if even the smallest task was long enough, so that `limit` is only an upper bound."""
     lost: str
@@ -45,7 +45,7 @@ class Best:
 
     @property
     def contenders(self) -> tuple[str, ...]:
-        """All that may be the best; a winner stands alone."""
+        """The systems that may be the best; a winner stands alone."""
         return *self.systems, *self.perhaps
 
 
@@ -56,7 +56,7 @@ def best(results: Results) -> tuple[Best, ...]:
 
 
 def at_task_times(results: Results) -> list[tuple[str, list[str]]]:
-    """For each workload whose efficiency was asked for at task times, or the program whose graph it is, what
+    """The answers for each workload that was measured at task times, or for a program's graph: what
     `advise` says of them."""
     found = []
     for one in task_times.of_the_study(results):
@@ -124,7 +124,7 @@ def _best(workload: str, results: Results) -> Best | None:
 
 
 def _times(cell: Cell, first: Cell) -> str:
-    """How many times as long as with the first a task must last."""
+    """The factor by which a task must last longer than with the first."""
     found = ranking.ratio(cell, first)
     return quantity.ratio(found.about) if found else ""
 

@@ -38,7 +38,7 @@ class _Asked:
     sweep: Sweep
     seconds: float
     rows: dict[int, list[Row]]
-    """By the number of the cell."""
+    """The rows by the number of the cell."""
 
     @property
     def title(self) -> str:

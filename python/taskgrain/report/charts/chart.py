@@ -38,7 +38,7 @@ class Plot:
     """A plot on the page; the page's script fills its data sets from the cells that are shown."""
 
     id: str
-    """Of its element: letters, digits and hyphens."""
+    """The id of its element: letters, digits and hyphens."""
     heading: str
     """Untrusted, as the names of workloads are."""
     label: str
@@ -83,12 +83,12 @@ class Figure:
     """A plot as a file for a paper."""
 
     name: str
-    """Of the file. Untrusted."""
+    """The name of the file. Untrusted."""
     draw: Callable[..., Drawn]
     """Makes the chart with plots of so many points across."""
     data: dict[str, list[Row]]
     width: float = ONE_COLUMN
-    """Of the whole figure, in points."""
+    """The width of the whole figure, in points."""
     plots: int = 1
     """The number of plots that stand side by side."""
     key: Mapping[str, Style] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""How intervals are drawn: up to the edge of the axes and no further.
+"""Draws intervals: up to the edge of the axes and no further.
 
 Scales clamp, so that no end lies outside. An end that is missing or that the axes cut off ends in an arrow.
 """
@@ -12,7 +12,7 @@ import altair as alt
 from taskgrain.report.look import NOTHING
 
 Ends = tuple[float | str, float | str]
-"""Where an axis begins and ends; a text names a parameter of the specification."""
+"""The two ends of an axis; a text names a parameter of the specification."""
 
 _LEFT, _RIGHT = "M0 0L1.7 -1V1Z", "M0 0L-1.7 -1V1Z"
 _DOWN, _UP = "M0 0L-1 -1.7H1Z", "M0 0L-1 1.7H1Z"

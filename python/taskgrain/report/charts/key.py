@@ -15,11 +15,11 @@ _FEW = 12
 _AXIS = 50
 """The space of the axis beside a plot, about, in points."""
 _ROW, _LINE, _LETTER, _APART = 10, 18, 4.2, 4
-"""Of a name: its height, the line before it, about how wide a letter is, and what is between, in points."""
+"""The height of a name, the line before it, about the width of a letter, and what is between, in points."""
 
 
 def across(key: Mapping[str, Style]) -> float:
-    """How wide a figure with these names is, in points."""
+    """The width of a figure with these names, in points."""
     return BOTH_COLUMNS if len(key) > _FEW or _each(key) > ONE_COLUMN - _AXIS else ONE_COLUMN
 
 
@@ -56,5 +56,5 @@ def drawn(figure: Figure, width: int) -> Drawn:
 
 
 def _each(key: Mapping[str, Style]) -> float:
-    """How wide a column of names is, with the distance to the next."""
+    """The width of a column of names, with the distance to the next."""
     return _LINE + _LETTER * max(map(len, key), default=0) + 3 * _APART

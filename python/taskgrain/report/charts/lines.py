@@ -100,7 +100,7 @@ def rest(x: alt.X, y: alt.Y, order: str) -> list[alt.Chart]:
 
 
 def _task(axes: Axes, inside: str, theme: Theme) -> list[alt.Chart]:
-    """Where tasks of the time that the reader has typed lie: their work is the same at every point.
+    """A line where tasks of the time that the reader has typed lie: their work is the same at every point.
 
     Their name stands near the lower end, where few curves are, below their own or above it.
     """
@@ -159,7 +159,7 @@ def figure(
 
 
 def opacity(usual: float, uncertain: float | None = None) -> Any:
-    """As usual for the chosen system, or if none is chosen; all others fade.
+    """The usual opacity for the chosen system, or if none is chosen; all others fade.
 
     `uncertain` is for marks without both bounds.
     """
@@ -173,7 +173,7 @@ def size(width: int | None) -> int:
 
 
 def height(width: int) -> int:
-    """Of a figure's plot: one for both columns has more lines."""
+    """The height of a figure's plot: one for both columns has more lines."""
     return 140 if width < ONE_COLUMN else 220
 
 

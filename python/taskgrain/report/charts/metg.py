@@ -167,7 +167,7 @@ def panel(
 
 
 def _task(x: alt.X, theme: Theme) -> list[alt.Chart]:
-    """How long the tasks last that the reader asks about: those of a METG left of it are long enough."""
+    """A line at the time of the reader's tasks: those of a METG left of it are long enough."""
     base = alt.Chart(alt.NamedData(name="task")).encode(x=x)
     side = alt.expr("datum.at * datum.at > low * high ? 'right' : 'left'")
     said = "(datum.at < low ? '← ' : '') + 'your tasks' + (datum.at > high ? ' →' : '')"

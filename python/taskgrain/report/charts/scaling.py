@@ -21,9 +21,9 @@ from taskgrain.words import quantity
 from taskgrain.words.interval import Interval
 
 _EVERY = 3
-"""Of the sizes every third is named beside its line."""
+"""The sizes from one that is named beside its line to the next."""
 _APART = 1.2
-"""So far apart, as a factor, lie the ends of lines that are named."""
+"""The factor by which the ends of lines that are named lie apart at least."""
 _KINDS = {
     "task": "the same work on each core (weak scaling)",
     "step": "the same work in all (strong scaling)",

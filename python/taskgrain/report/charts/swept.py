@@ -18,7 +18,7 @@ from taskgrain.report.charts.lines import Chart, figure, looks, opacity, page_sp
 from taskgrain.report.look import PAPER, Theme
 
 _STEMS = {"radix": "dependences"}
-"""Of the files of figures; others are called after the field."""
+"""The names of files of figures; others are called after the field."""
 _DECADE = 8.0
 """Values that span at least this factor lie on a logarithmic axis."""
 
