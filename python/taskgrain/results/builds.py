@@ -1,4 +1,4 @@
-"""Which build of its system a line is of, and of which machine: runs of two never meet in one cell.
+"""The build of the system, and the machine, that a line is of: runs of two never meet in one cell.
 
 A line is of the session whose line stands before it, and a session names the build of each system and
 reference. The last build has the plain names. Cells of an earlier one are called `mpi@ab12cd34/…`, after its

@@ -83,7 +83,7 @@ class Cell:
     times: list[float] = field(default_factory=list)
     """The Unix times of its lines."""
     beside: list[tuple[int, Sequence[float]]] = field(default_factory=list)
-    """For each of its runs the number of its session, and the last rates of its reference."""
+    """The number of the session of each of its runs, and the last rates of its reference."""
     best: Cell | None = field(default=None, compare=False)
     """The best cell of its workload, once somebody has compared them."""
 
@@ -118,7 +118,7 @@ class Cell:
 
     @property
     def origin(self) -> Origin:
-        """Where its times are from."""
+        """The origin of its times."""
         line = self.started or CellLine(cell="")
         return Origin(bool(line.simulated), line.simulation_error or 1.0, elsewhere(self.system))
 
@@ -129,7 +129,7 @@ class Cell:
 
     @property
     def ending(self) -> Ending:
-        """Why it ended, or that it has not."""
+        """The reason why it ended, or that it has not."""
         if self.failure is not None:
             return Ending.FAILED
         ending = self.result.ending if self.result else None
@@ -262,7 +262,7 @@ class Cell:
                 self.ratios[line.to] = line
 
     def forget(self) -> None:
-        """It goes on after it has ended."""
+        """Forgets the ending: the cell goes on after it has ended."""
         self.result, self.failure, self.ratios = None, None, {}
 
     def _end(self, line: MetgLine) -> None:

@@ -41,15 +41,15 @@ class Column:
 
 
 class Shown(Flag):
-    """Where a quantity has a column besides exported tables and `--json`."""
+    """The places where a quantity has a column besides exported tables and `--json`."""
 
     NOWHERE = 0
     AT_FIRST = auto()
-    """In the page's table of cells."""
+    """The page's table of cells."""
     ON_REQUEST = auto()
-    """There too, if the reader chooses it."""
+    """The same table, if the reader chooses it."""
     TERMINAL = auto()
-    """In the tables of `metg` and `study`."""
+    """The tables of `metg` and `study`."""
 
 
 @dataclass(frozen=True)
@@ -248,7 +248,7 @@ _RUNS = Column("runs", "integer", "", "runs that count")
 _WARNINGS = Column("warnings", "text", "", "warnings, with a vertical bar between them")
 _TITLES = {"pattern": "Pattern", "width": "Width", "radix": "Radix", "graphs": "Graphs", "kernel": "Kernel"}
 _TITLES |= {"output_bytes": "Output"}
-"""Of the fields of a workload that the page can show."""
+"""The titles of the fields of a workload that the page can show."""
 
 OF_A_WORKLOAD = (
     Quantity(lambda cell: cell.name, of(CellLine, "cell")),

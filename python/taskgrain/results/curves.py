@@ -21,7 +21,7 @@ from taskgrain.study.workload import Workload
 from taskgrain.words.interval import Interval
 
 _MOST_INFLATION = 1e3
-"""Nothing is known where it is larger."""
+"""The largest inflation; beyond it nothing is known."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Curve:
 
     cell: Cell
     workload: Workload
-    """On whichever cores: `cores` says on how many."""
+    """The workload on whichever cores: `cores` says on how many."""
     cores: int | None
     """The cores of the workload, not only those that the system occupies."""
     points: Efficiencies
@@ -39,7 +39,7 @@ class Curve:
     machine: str
     """Its processor, as `machine.json` says it."""
     problem: str = ""
-    """Why it has no points, if it has none."""
+    """The reason why it has no points, if it has none."""
     sizes: Mapping[float, float] = field(default_factory=dict)
     """The iterations of the tasks of each point."""
 

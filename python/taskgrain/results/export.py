@@ -101,6 +101,6 @@ def frame(contents: Contents, table: str) -> polars.DataFrame:
 
 FORMATS: dict[str, Callable[[Contents, str], bytes]] = {"csv": _csv, "json": _json, "parquet": _parquet}
 _SUFFIXES = {"csv": "csv", "json": "json", "markdown": "md", "parquet": "parquet"}
-"""How the name of a file of a format ends, if it does not end in `.json`."""
+"""The endings of files' names by format, where they are not `.json`."""
 _NAMED = {suffix: name for name, suffix in _SUFFIXES.items()}
 """The formats that the name of a file may say."""

@@ -44,7 +44,7 @@ class Field:
 
     @property
     def kind(self) -> Kind:
-        """Of the value, or of the elements of a list."""
+        """The kind of the value, or of the elements of a list."""
         return _KINDS.get(self.read, "table")
 
 

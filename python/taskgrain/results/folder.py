@@ -18,7 +18,7 @@ class Folder:
     """The contents of a results folder."""
 
     cells: tuple[Cell, ...]
-    """In the order in which they began."""
+    """The cells in the order in which they began."""
     machine: Mapping[str, Any]
     """The contents of `machine.json`: `machine["cpu"]["model"]`."""
     warnings: tuple[str, ...]

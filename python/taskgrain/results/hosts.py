@@ -17,7 +17,7 @@ def of_lines(lines: Iterable[Line]) -> tuple[Host, ...]:
 
 
 def named(hosts: Sequence[Host]) -> str:
-    """Their names, of many the first."""
+    """The names of the hosts; of many, the first ones."""
     names = [str(one.host) for one in hosts]
     every, more = ", ".join(names), len(names) - 1
     return every if len(every) <= _LONGEST or not more else f"{len(names)} hosts, {names[0]} and {more} more"

@@ -34,7 +34,7 @@ _TYPES: dict[str, Read] = {
     "flag": values.flag,
 }
 WORKLOAD: dict[str, Read] = {name: _TYPES.get(one.type, values.text) for name, one in FIELDS.items()}
-"""How the fields of a workload are read."""
+"""The readers of the fields of a workload."""
 _SIZES = (name for name in Workload("", 0).reference() if name != "name")
 OF_A_REFERENCE = ("kernel", *_SIZES, "nodes", "cores")
 """The fields of a workload that say what the kernel does alone, and on how many nodes and cores at once."""
@@ -272,7 +272,7 @@ class ReferenceLine(Line):
 
 
 def _reference_key(program: str | None, workload: Mapping[str, Any]) -> ReferenceKey:
-    """Older lines do not name the program, as there was one, nor sizes or cores, which were the defaults."""
+    """The key of a reference. Older lines do not name the program, as there was one, nor sizes or cores."""
     kernel, *others = OF_A_REFERENCE
     sizes = (workload.get(name, FIELDS[name].default) for name in others)
     return program or REFERENCE, workload.get(kernel), *sizes

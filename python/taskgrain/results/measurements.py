@@ -25,7 +25,7 @@ from taskgrain.study.workload import REFERENCE, Workload
 
 @dataclass(frozen=True)
 class Conditions:
-    """Where and how was measured: only what has the same can be compared. None: not known."""
+    """The conditions of a measurement: only what has the same can be compared. None: not known."""
 
     machine: str | None = None
     """The fingerprint."""

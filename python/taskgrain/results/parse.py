@@ -22,7 +22,7 @@ from taskgrain.results.lines import (
 from taskgrain.study.fields import WORKLOAD as STUDY_FIELDS
 
 Odd = Counter[str]
-"""How often a value of which field made no sense, by `kind.field`."""
+"""The number of values that made no sense, by `kind.field`."""
 
 
 def from_json(table: Mapping[str, Any], odd: Odd | None = None) -> Line:

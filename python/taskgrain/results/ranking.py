@@ -1,4 +1,4 @@
-"""How the systems on a workload stand to each other: the one place where they are compared by their METG."""
+"""Ranks the systems on a workload: the one place where they are compared by their METG."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from taskgrain.results.cell import C, Cell
 from taskgrain.words.interval import Interval
 
 MARGIN = 1.05
-"""How many times as large a METG surely is before its system is called slower. Processes and sessions of one
+"""The factor by which a METG is surely larger if its system is called slower. Processes and sessions of one
 build differ by up to as much, and an interval knows only of those that were measured."""
 
 
@@ -111,7 +111,7 @@ def ties(ratio: Interval) -> bool:
 
 
 def ratio(cell: Cell, to: Cell) -> Interval | None:
-    """From common rounds if these bound it, else of the two METGs, and then without an interval. If one of
+    """The ratio from common rounds if these bound it, else of the two METGs, without an interval. If one of
     the two is only bounded, so is the ratio.
 
     The rounds that both have may tell another order than the two METGs, which rest on all rounds, or bounds

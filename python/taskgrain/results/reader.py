@@ -59,7 +59,7 @@ class Contents:
     newer: tuple[int, int] | None = None
     """Number and schema of the first line that a newer version wrote."""
     odd: Mapping[str, int] = field(default_factory=dict)
-    """How many values of which field make no sense, by `kind.field`; they count as missing."""
+    """The number of values that make no sense, by `kind.field`; they count as missing."""
     remarks: tuple[str, ...] = ()
     """Oddities of the file itself."""
 
@@ -74,7 +74,7 @@ class Contents:
         return frozenset(line.cell for line in self.lines if isinstance(line, ends))
 
     def warnings(self) -> list[str]:
-        """All that is odd, in words."""
+        """Warnings of all that is odd, in words."""
         name, found = self.file.name, []
         if self.torn:
             found.append(f"the last line of {name} is torn ({len(self.torn)} bytes); it is skipped")
@@ -91,7 +91,7 @@ class Contents:
         return found
 
     def notes(self) -> list[str]:
-        """All that a reader of `shown` is told: what is odd, what is left out, and what is from elsewhere."""
+        """The notes for a reader of `shown`: what is odd, what is left out, and what is from elsewhere."""
         name, cells = self.file.name, [line.cell for line in self.lines if isinstance(line, OfCell)]
         found = self.warnings()
         if strays := Counter(cell for cell in cells if cell not in self._known):
@@ -103,7 +103,7 @@ class Contents:
         return found
 
     def newer_line(self) -> str:
-        """Which line a newer version wrote, if one did."""
+        """The line that a newer version wrote, if one did."""
         number, schema = self.newer or (0, 0)
         return (
             f"line {number} was written by a newer taskgrain (schema {schema}; this one knows up to {SCHEMA})"
@@ -117,7 +117,7 @@ class Study:
     text: str = ""
     table: Mapping[str, Any] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
-    """Why the table is empty, if it could not be read."""
+    """The reasons why the table is empty, if it could not be read."""
 
 
 def read(folder: Path) -> Contents:

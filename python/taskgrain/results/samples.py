@@ -13,9 +13,9 @@ from taskgrain.machine.busy import left_alone
 from taskgrain.results.lines import Attempt, RunLine
 
 SESSION = 10**6
-"""Lies between the numbers of rounds, and of processes, of two sessions."""
+"""The distance of the numbers of rounds, and of processes, of two sessions."""
 FEWEST_ALONE = 3
-"""So many runs of a size that others left alone are better than any number of those that they disturbed: with
+"""The runs of a size left alone that are better than any number of those that others disturbed: with
 them it takes part in the fit."""
 _SHORT, _LONG, _LOOK, _FLOOR = "start", "longer", "bracket", "floor"
 """Phases that are not rounds of the sizes that METG is read off."""

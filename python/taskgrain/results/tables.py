@@ -153,7 +153,7 @@ class Tables:
 
 
 def _share(value: float | None, factor: int | None, whole: float | None) -> float | None:
-    """value * factor / whole where that is a number."""
+    """The share value * factor / whole, where that is a number."""
     if value is None or factor is None or not whole:
         return None
     return values.number(value * factor / whole)

@@ -28,7 +28,7 @@ def text(value: object) -> str | None:
 
 
 def ending(value: object) -> Ending | None:
-    """Why a cell ended."""
+    """The reason why a cell ended."""
     return next((one for one in Ending if one == value), None)
 
 
