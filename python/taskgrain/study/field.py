@@ -36,7 +36,7 @@ _TEXTS = {
     "seconds": rf"^\s*({_NUMBER}|{numbers.AMOUNTS}|{numbers.CLOCK})\s*$",
     "bytes": r"^\s*[0-9.]+([eE][+]?[0-9]+)?\s*([KMGTkmgt](iB)?|B)?\s*$",
 }
-"""Of each type the texts that its reader may take for a number; a regular expression of JSON schema."""
+"""The texts that the reader of each type may take for a number; a regular expression of JSON schema."""
 _DURATION = rf"\s*{numbers.AMOUNTS}\s*"
 _DURATIONS = rf"^({_DURATION}(,{_DURATION})*)?$"
 
@@ -63,7 +63,7 @@ class Field:
     stored_as: str = ""
     """Its name in the lines and tables of results, if another field of theirs has its own."""
     hint: Callable[[object], str] | None = None
-    """Of a choice: asks a person who writes something else what is meant; empty where nobody knows."""
+    """Asks a person who writes what is no choice what is meant; empty where nobody knows."""
 
     @property
     def column(self) -> str:

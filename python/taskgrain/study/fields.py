@@ -111,7 +111,7 @@ def _named() -> dict[str, Field]:
 WORKLOAD: dict[str, Field] = _named()
 """The fields that a workload has, in the order of its name, which results folders know cells by."""
 PLURALS = {"patterns": "pattern", "widths": "width"}
-"""Other names for a field, for those who give a list."""
+"""The names of a field that gets a list."""
 RIVALS = ({"pattern", "patterns", "like"}, {"width", "widths", "tasks_per_core"}, {"radix", "neighbours"})
 """Keys that say the same in different ways."""
 

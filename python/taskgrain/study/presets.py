@@ -24,12 +24,12 @@ class Preset:
     text: str
     """The explanation of what the application does, and what of it is a task and an output."""
     fields: Mapping[str, Any]
-    """Of a workload, as in a study."""
+    """The fields of a workload, as in a study."""
     file: Path
 
 
 def names() -> tuple[str, ...]:
-    """Of all presets, in the order of the alphabet."""
+    """The names of all presets, in the order of the alphabet."""
     return tuple(sorted(file.stem for file in FOLDER.glob("*.toml")))
 
 

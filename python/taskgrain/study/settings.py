@@ -1,4 +1,4 @@
-"""How a study measures: the settings of a study file, and of the command line."""
+"""The settings of a study, in its file and on the command line: how it measures."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _setting(kind: Type, default: object, text: str, **bounds: Any) -> Any:
 
 @dataclass(frozen=True)
 class Settings:
-    """How a study measures; what `study.toml` holds beside the workloads. `SETTINGS` has it as a table."""
+    """The settings of a study: all of `study.toml` beside the workloads. `SETTINGS` has them as a table."""
 
     cores: int = _setting(
         "integer", 0, "Cores to use of each node; 0: all physical ones of the fastest kind, within the quota"

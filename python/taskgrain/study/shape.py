@@ -10,13 +10,13 @@ from taskgrain.study.workload import Workload, core_run
 
 @dataclass(frozen=True)
 class Shape:
-    """How the shape of a graph depends on its steps."""
+    """The shape of a graph as it depends on its steps."""
 
     ramp: int
     """Steps after which it is steady: points and dependences then repeat after each `period` steps."""
     period: int
     whole: bool
-    """Other steps make another shape."""
+    """True if other steps make another shape."""
     nested: bool
     """A period is a nest of calls, which fork and join."""
     steps: int

@@ -23,7 +23,7 @@ _LEAST_SHORT = 4
 """Steps of a run that tells start and end. It needs ramps only for what is narrow: that its first step
 depends on nothing is a part of the start."""
 _LEAST_RAMPS = 2
-"""Fewer ramps in a run would be a graph of ramps."""
+"""The fewest ramps of a run; one with fewer would be a graph of ramps."""
 WHOLE, WHOLE_RAMPS = 1000, 8
 """Steps of a graph whose shape depends on them: those of Task Bench, and at least so many ramps."""
 

@@ -139,13 +139,13 @@ class Study:
     env: tuple[Variables, ...] = ({},)
     """Environment variables for the systems: each is measured with each of these."""
     named: Mapping[Workload, Named] = field(default_factory=dict, compare=False, repr=False)
-    """For a workload of a file, what makes of a field what a bad value is reported as."""
+    """The function that turns a field of a workload of a file into the name that errors give it."""
     systems_named: tuple[str, ...] = field(default=(), compare=False, repr=False)
     """The name that each of `systems` is reported as."""
     settings_named: Named = field(default=str, compare=False, repr=False)
     """A function that makes of a setting the name that a bad value is reported as."""
     only_nodes: int = field(default=0, compare=False)
-    """On how many nodes the cells are that are measured now; 0: on whatever number."""
+    """The number of nodes of the cells that are measured now; 0: whatever number."""
 
     def cells(self, systems: Sequence[str]) -> list[Cell]:
         """Every system on every workload, with each of `env`, but for those excluded."""
@@ -263,7 +263,7 @@ _Lists = dict[str, list[_Value]]
 
 
 def _repeated(lists: _Lists, given: Document) -> str:
-    """Where a list has a value that it had before; empty if none has."""
+    """The place where a list has a value that it had before; empty if none has."""
     for values in lists.values():
         for place, one in enumerate(values):
             if one.value in [earlier.value for earlier in values[:place]]:

@@ -20,16 +20,16 @@ from tree_sitter import Language, Node, Parser
 from taskgrain.words.errors import UsageError
 
 Keys = tuple[str | int, ...]
-"""How a value is reached: `("workloads", 0, "radix", 2)`."""
+"""The way to a value: `("workloads", 0, "radix", 2)`."""
 _MOST_BYTES = 2**21
-"""Of a file that a person writes; one of 10,000 workloads has less."""
+"""The most bytes of a file that a person writes; one of 10,000 workloads has less."""
 _MOST_BITS = 128
-"""Of an integer: what is larger has no place in a message, and Python refuses to print some."""
+"""The most bits of an integer: what is larger has no place in a message, and Python refuses to print some."""
 _SYNTAX = re.compile(r"(?P<what>.*) \(at (?:line (?P<line>\d+), column (?P<column>\d+)|end of document)\)")
 
 
 class Place(NamedTuple):
-    """Where something stands; `line` and `column` (of characters) count from 1."""
+    """The place of something; `line` and `column` (of characters) count from 1."""
 
     file: Path
     line: int
@@ -40,7 +40,7 @@ class Place(NamedTuple):
 
 
 class Places(NamedTuple):
-    """Of one entry. An element of an array is its own key, and a table has that of its first header."""
+    """The places of one entry. An array's element is its own key; a table has that of its first header."""
 
     key: Place
     value: Place
@@ -145,7 +145,7 @@ class _Index:
         self._file = file
         self._lines = text.encode().split(b"\n")
         self._last: dict[Keys, int] = {}
-        """Of every array of tables its last element so far: the one that a later header goes into."""
+        """The last element so far of every array of tables: the one that a later header goes into."""
         parser = Parser(Language(tree_sitter_toml.language()))
         root = parser.parse(text.encode()).root_node
         for node in () if root.has_error else root.named_children:

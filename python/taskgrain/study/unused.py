@@ -1,4 +1,4 @@
-"""Which fields make no difference to a pattern or a kernel, found by asking the core for small graphs."""
+"""Finds fields that make no difference to a pattern or a kernel, by asking the core for small graphs."""
 
 from __future__ import annotations
 

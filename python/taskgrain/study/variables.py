@@ -22,7 +22,7 @@ _SHOWN = 60
 MOST = 1000
 """Characters of a value that are stored."""
 SECRET = "(secret)"
-"""Is stored in the place of a secret."""
+"""The text that is stored in the place of a secret."""
 
 
 def is_secret(name: str, value: str) -> bool:

@@ -74,7 +74,7 @@ class Workload:
 
     @property
     def cores(self) -> int:
-        """Of each node that it is measured on; 0 stands for all of the study's."""
+        """The cores of each node that it is measured on; 0 stands for all of the study's."""
         return int(self["cores"])
 
     @property

@@ -46,7 +46,7 @@ class System(ABC):
     """True if it executes all tasks in this process."""
 
     def binding(self) -> list[list[int]]:
-        """For each worker the processors it may run on, observed by the worker itself."""
+        """The processors that each worker may run on, observed by the worker itself."""
         return [_core.binding_of_this_thread()]
 
     def prepare(self, run: Run) -> None:  # noqa: B027 - most systems have nothing to prepare
@@ -61,7 +61,7 @@ class System(ABC):
         return run.accounts(), run.verify()
 
     def peak_rss_bytes(self) -> int:
-        """Of the process that has used most."""
+        """The peak memory of the process that has used most."""
         return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
     def close(self) -> None:  # noqa: B027 - most systems have nothing to end
@@ -76,7 +76,7 @@ def check_memory(run: Run) -> None:
 
 
 class _Answers:
-    """Where answers go. Standard output becomes standard error, so that nothing a runtime prints mixes in."""
+    """The stream of answers. Standard output becomes standard error, so that no runtime's text mixes in."""
 
     def __init__(self) -> None:
         self._stream: TextIO = os.fdopen(os.dup(1), "w", encoding="utf-8")

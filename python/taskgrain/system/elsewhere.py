@@ -23,13 +23,13 @@ names and the processors of all."""
 
 
 def nodes() -> list[tuple[str, str, list[int]]]:
-    """Of each node, this one first: its name, what it calls itself, and the processors to use."""
+    """The nodes, this one first: the name of each, what it calls itself, and the processors to use."""
     own = os.uname().nodename
     return _given().get("nodes") or [(own, own, _core.cores())]
 
 
 def address() -> str:
-    """Of this node, for the others; empty where there are none."""
+    """The address of this node, for the others; empty where there are none."""
     return _address_towards(nodes()[1][0]) if len(nodes()) > 1 else ""
 
 

@@ -26,7 +26,7 @@ from taskgrain.system.driver import System, check_memory
 _ADDRESS = "TASKGRAIN_DRIVER"
 """Environment variable by which processes find the driver: its socket, and the key to it."""
 _JOIN_SECONDS = 60.0
-"""For worker processes to join."""
+"""The time that worker processes have to join."""
 
 
 def _bind(processors: Sequence[int]) -> None:
@@ -123,11 +123,11 @@ class ProcessSystem(System):
         nodes = elsewhere.nodes()
         self._started: subprocess.Popen[bytes] | None = None
         self.cores_of = {name: len(cores) for name, _, cores in nodes}
-        """Of each node by its name, this one first: worker processes are numbered node by node."""
+        """The cores of each node by its name, this one first: worker processes are numbered node by node."""
         self._slots = [(name, host, core) for name, host, cores in nodes for core in cores]
-        """Of each worker process, the node as the user and as itself calls it, and the processor."""
+        """The node of each worker process as the user and as the node calls it, and the processor."""
         self.hosts = [host for _, host, _ in self._slots]
-        """Of each worker process, the node as it calls itself."""
+        """The node of each worker process, as it calls itself."""
         self.nodes, self.cores = len(nodes), len(self._slots)
         _bind(nodes[0][2])  # what is started from here shares these
         self._members: dict[int, Connection] = {}
@@ -138,7 +138,7 @@ class ProcessSystem(System):
         self._lock = threading.Lock()
         name, key = f"taskgrain-{secrets.token_hex(8)}", secrets.token_hex(16)
         self.address = elsewhere.address()
-        """Of this node, for others; empty where there are none."""
+        """The address of this node, for others; empty where there are none."""
         where = (self.address, 0) if self.address else f"\0{name}"
         self._listener = Listener(where, backlog=max(64, self.cores), authkey=bytes.fromhex(key))
         port = self._listener.address[1] if self.address else ""
@@ -178,7 +178,7 @@ class ProcessSystem(System):
             self.recruit()
 
     def missing(self) -> list[str]:
-        """How many of the worker processes are missing, node by node."""
+        """Says how many of the worker processes are missing, node by node."""
         with self._lock:
             absent = [self._slots[n][0] for n in range(self.cores) if n not in self._members]
         return [f"{absent.count(name)} on {name}" for name in dict.fromkeys(absent)]
