@@ -1,4 +1,4 @@
-"""Where a name or a number may go on in a new line: never inside of a word."""
+"""The places where a name or a number may go on in a new line: never inside of a word."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import Sequence
 
 _WORD = r"(?<=[/_=+@])|(?<=\.)(?!\d)"
 NAME = (r"(?<=\S )", r"(?<=/)", _WORD)
-"""Of names and titles, the best places first: behind a blank, behind a slash, behind what parts words."""
+"""The places in names and titles, the best first: behind a blank, behind a slash, behind what parts words."""
 NUMBER = (r"(?<=, )|(?<= )(?=\()", r"(?<=[^\d ] )(?!\d)", rf"(?<= )|{_WORD}")
-"""Of numbers: behind a comma and before their interval, between words, and at last between a number and its
+"""The places in numbers: behind a comma and before an interval, between words, at last between one and its
 unit."""
 
 _NOT_COPIED = r"(?=(?:[^`]*`[^`]*`)*[^`]*$)"
 SENTENCE = (rf"(?:(?<=\S )|(?<=\S  ))(?<![–≥≤≈] )(?![ –%×]|(?<=\d )[nµum]?s\b){_NOT_COPIED}",)
-"""Of sentences: between words, but neither inside of a number with its unit and its interval, nor of what is
+"""The places in sentences: between words, but not inside of a number with unit and interval, nor of what is
 to be copied, which stands between backquotes."""
 
 

@@ -1,4 +1,4 @@
-"""Why a cell of a study ended."""
+"""The reasons why a cell of a study ended."""
 
 from __future__ import annotations
 

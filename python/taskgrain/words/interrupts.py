@@ -31,7 +31,7 @@ class Interrupt:
     function, that is under way."""
 
     def __init__(self, *ignored: signal.Signals) -> None:
-        """From the first interrupt on, the signals `ignored` are ignored."""
+        """Ignores the signals `ignored` from the first interrupt on."""
         self._ignored = ignored
         self._around = _waited_for(sys._getframe())
         """A program may itself be a module that is imported: such imports are not waited for."""
@@ -61,14 +61,14 @@ class Interrupt:
 
 
 def ignore() -> None:
-    """To be called where nothing is left to be interrupted."""
+    """Ignores further interrupts: call it where nothing is left to be interrupted."""
     for number in (*_INTERRUPTS, signal.SIGALRM):
         signal.signal(number, signal.SIG_IGN)
     signal.setitimer(signal.ITIMER_REAL, 0.0)
 
 
 def _waited_for(frame: FrameType | None) -> int:
-    """How many frames there are of what an interrupt waits for."""
+    """The number of frames of what an interrupt waits for."""
     found = 0
     while frame is not None:
         found += frame.f_code.co_filename == _IMPORT or frame.f_code in _UNINTERRUPTED

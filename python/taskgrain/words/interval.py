@@ -48,7 +48,7 @@ class Interval:
 
     @property
     def reach(self) -> float:
-        """By what factor it reaches further from its value on its longer side."""
+        """The factor by which it reaches further from its value on its longer side."""
         if not (self.value and self.low and self.high):
             return math.inf
         return max(self.high / self.value, self.value / self.low)

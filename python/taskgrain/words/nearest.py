@@ -7,13 +7,13 @@ from collections.abc import Iterable
 
 _MOST = 3
 _ALIKE = 0.75
-"""How alike two names must be, from 0 to 1 as difflib counts it: one letter of three may be wrong."""
+"""The likeness that two names need, from 0 to 1 as difflib counts it: one letter of three may be wrong."""
 _LONGEST = 60
-"""Of what is longer nobody mistyped a name, and to compare it would take long."""
+"""The longest text that may be a mistyped name; to compare longer ones would take long."""
 
 
 def nearest(value: object, names: Iterable[str]) -> list[str]:
-    """At most three of `names`, the likeliest first; none where nothing is alike.
+    """Returns at most three of `names`, the likeliest first; none where nothing is alike.
 
     `stencl_1d` is near to `stencil_1d`, and so is `Stencil-1D`; `openmp` is the beginning of two names.
     """

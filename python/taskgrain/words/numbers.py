@@ -23,7 +23,7 @@ LONGEST = 365 * 86400.0
 
 _UNITS = {"ns": "1e-9", "us": "1e-6", "µs": "1e-6", "μs": "1e-6", "ms": "1e-3", "s": "1"}
 _UNITS |= {"min": "60", "m": "60", "h": "3600", "d": "86400"}
-"""Of time, in seconds; decimal, so that 20us becomes the number that is nearest to it."""
+"""The units of time, in seconds; decimal, so that 20us becomes the number that is nearest to it."""
 _AMOUNT = rf"((?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{{1,2}})?)\s*({'|'.join(_UNITS)})"
 AMOUNTS = rf"{_AMOUNT}(?:\s*{_AMOUNT})*"
 """A time with its units: `20us`, `2h`, `1h 30m`."""

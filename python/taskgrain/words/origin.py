@@ -1,4 +1,4 @@
-"""Where numbers are from, and what follows: their mark, their intervals, and what may stand beside them."""
+"""The origin of numbers, and what follows: their mark, their intervals, and what may stand beside them."""
 
 from __future__ import annotations
 

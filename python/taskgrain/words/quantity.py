@@ -141,7 +141,7 @@ def mean(value: float) -> str:
 
 
 def ratio(value: float | None) -> str:
-    """How many times as much, to two digits: `1.3 ×`, `34 ×`, `870 000 ×`."""
+    """Shows a factor to two digits: `1.3 ×`, `34 ×`, `870 000 ×`."""
     if value is None:
         return NOTHING
     text = _fixed(value, 1.0, _digits_place(value, 2))
@@ -149,7 +149,7 @@ def ratio(value: float | None) -> str:
 
 
 def ratio_interval(number: Interval) -> str:
-    """How many times as much, with its interval: `1.30 (1.21 – 1.42)`; a bound that is not known is a
+    """Shows a factor with its interval: `1.30 (1.21 – 1.42)`; a bound that is not known is a
     question mark. Without a value, the bounds that there are: `0.90 – 1.10`, `above 1.5 ×`."""
     value, low, high = number.value, number.low, number.high
     if value is None and low and high:

@@ -11,7 +11,7 @@ class Table:
     """The title above it, the heads of its columns, and its rows."""
 
     title: str
-    """May be empty."""
+    """The title, which may be empty."""
     columns: Sequence[str]
     rows: Sequence[Sequence[str]]
     texts: int = 1

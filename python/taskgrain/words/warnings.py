@@ -125,13 +125,13 @@ or `count` with the noun of one."""
 
 
 class Weight(IntEnum):
-    """How much a warning weighs; the least is said first."""
+    """The weight of a warning; the least comes first."""
 
     DECIDES = 0
     """The cell has no number, no bound, or one that nobody should rely on."""
     USUAL = 1
     HARMLESS = 2
-    """It tells how a number came about, and casts no doubt on it."""
+    """The warning tells how a number came about, and casts no doubt on it."""
 
 
 WEIGHTS = dict.fromkeys(
@@ -143,7 +143,7 @@ WEIGHTS = dict.fromkeys(
     ),
     Weight.DECIDES,
 ) | dict.fromkeys(("few_outliers", "start_taken_off", "steps_fixed"), Weight.HARMLESS)  # fmt: skip
-"""Of the codes that are not of the usual weight."""
+"""The weights of codes that do not have the usual one."""
 
 
 class _Words(Formatter):
@@ -221,7 +221,7 @@ class Group:
 
 
 def grouped(found: Iterable[tuple[str, Notice]]) -> list[Group]:
-    """Of pairs of a cell and a warning: one group for each code, by weight, then in order of appearance."""
+    """Groups pairs of a cell and a warning by code: by weight, then in order of appearance."""
     kinds: dict[str, list[tuple[str, Notice]]] = {}
     for cell, one in found:
         kinds.setdefault(one.code, []).append((cell, one))
