@@ -23,8 +23,11 @@ ROOMS = (
 """From the top floor down."""
 LARGE = 80
 """The lines from which on a module needs a test module of its own."""
-NO_BEGINNING = ("What ", "Whether ", "That ", "Those ")
-"""The first words of docstrings in which a clause stands for the noun."""
+NO_BEGINNING = (
+    *("What ", "Whether ", "That ", "Those ", "How ", "Why ", "Where ", "When ", "Which ", "Who "),
+    *("Of ", "From ", "By ", "In ", "On ", "At ", "As ", "For ", "With ", "Within ", "Between ", "So "),
+)
+"""The first words of docstrings in which a clause or a preposition stands before, or for, the noun."""
 
 
 def imported(module: ast.Module) -> Iterator[tuple[int, str]]:
