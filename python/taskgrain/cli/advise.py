@@ -30,7 +30,7 @@ from taskgrain.cli.options import (
 )
 from taskgrain.study.fields import rivals
 from taskgrain.words import numbers, quantity
-from taskgrain.words.errors import EXIT_FAILED, InputError, Interrupted, UsageError, unwritable
+from taskgrain.words.errors import EXIT_FAILED, InputError, Interrupted, UsageError
 from taskgrain.words.origin import together
 
 if TYPE_CHECKING:
@@ -269,40 +269,32 @@ def _program(file: Path, unit: str | None, scale: str | None, graph: GraphOption
 def _measured_graph(program: Program, graph: GraphOptions, folder: Path) -> GraphOptions:
     """The options with the program's graph in steps, in a folder. Cells, and so tables and reports, have the
     name of the file."""
-    from taskgrain.results import store
+    from taskgrain.results import store, whole_file
 
     name = re.sub(r"[^\w.+-]", "_", Path(program.name).stem, flags=re.ASCII)[:_LONGEST_NAME]
     steps = folder / f"{name}{store.STEPS}"
-    _write(steps, program.steps.text(f"graph of {program.name}"))
+    whole_file.write(steps, program.steps.text(f"graph of {program.name}").encode("utf-8", "replace"))
     said = {"output_bytes": program.output_bytes} if program.output_bytes else {}
     return replace(graph, given={**said, **graph.given, "dag": str(steps)})
-
-
-def _write(path: Path, text: str) -> None:
-    from taskgrain.results import whole_file
-
-    try:
-        whole_file.write(path, text.encode("utf-8", "replace"))
-    except OSError as error:
-        raise unwritable(path, error) from None
 
 
 def _kept_graph(program: Program, graph: GraphOptions, output: Path) -> GraphOptions:
     """The same in the folder of the results, which has no other graph; the report reads the program's."""
     from taskgrain.graphs import graph_file
-    from taskgrain.results import store
+    from taskgrain.results import store, whole_file
 
     store.check_folder(output)
     here = Path(str(graph.given["dag"]))
-    text = here.read_text()
+    text = here.read_bytes()
     output = output.resolve()  # a study names one file alike, by whatever path the folder is given
-    steps = next((one for one in output.glob(f"*{store.STEPS}") if one.read_text() == text), None)
+    steps = next((one for one in output.glob(f"*{store.STEPS}") if one.read_bytes() == text), None)
     if steps is None and output.is_dir() and any(output.iterdir()):
         raise InputError("--output", str(output), "a new or empty folder, or one with results of this graph")
     store.make_folder(output)
-    _write(output / store.GRAPH, graph_file.write(replace(program.graph, program=program.name)))
+    whole = graph_file.write(replace(program.graph, program=program.name))
+    whole_file.write(output / store.GRAPH, whole.encode("utf-8", "replace"))
     if steps is None:
-        _write(steps := output / here.name, text)
+        whole_file.write(steps := output / here.name, text)
     return replace(graph, given={**graph.given, "dag": str(steps)})
 
 

@@ -151,10 +151,7 @@ def write_drawing(kind: str, drawn: str, output: Path | None) -> None:
         return
     from taskgrain.results import whole_file
 
-    try:
-        whole_file.write(output, data)
-    except OSError as error:
-        raise InputError("--output", str(output), f"a file that can be written ({error.strerror})") from error
+    whole_file.write(output, data)
 
 
 @graph_options(without=["nodes"])

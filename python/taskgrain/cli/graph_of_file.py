@@ -124,12 +124,9 @@ def _show_kinds(heaviest: list[Kind], work: float, told: Callable[[float], str])
 def _write(steps: Steps, path: Path, output: Path) -> None:
     from taskgrain.results import whole_file
 
-    try:
-        if output.exists() and output.samefile(path):
-            raise InputError("--output", str(output), "another file than that of --from")
-        whole_file.write(output, steps.text(f"graph of {path}").encode())
-    except OSError as error:
-        raise InputError("--output", str(output), f"a file that can be written ({error.strerror})") from error
+    if output.exists() and output.samefile(path):
+        raise InputError("--output", str(output), "another file than that of --from")
+    whole_file.write(output, steps.text(f"graph of {path}").encode())
 
 
 def _draw(

@@ -23,7 +23,7 @@ from taskgrain.cli.options import (
 )
 from taskgrain.machine.commit import commit
 from taskgrain.words import numbers, quantity
-from taskgrain.words.errors import InputError, UsageError, unwritable
+from taskgrain.words.errors import InputError, UsageError
 
 if TYPE_CHECKING:
     from taskgrain.history.log import Log
@@ -140,15 +140,16 @@ def history(
     made = analyse(every, question, end, max(stored.logs, key=lambda one: one.time).label)
     from taskgrain.cli import history_table
     from taskgrain.cli.printer import print_json, printer
+    from taskgrain.results import whole_file
 
     if junit:
         from taskgrain.history import junit as xml
 
-        _write(junit, xml.junit(made))
+        whole_file.write(junit, xml.junit(made).encode())
     if output:
         from taskgrain.history import page
 
-        _write(output, page.render(made, store.stem))
+        whole_file.write(output, page.render(made, store.stem).encode())
     if as_json:
         print_json(history_table.as_json(made))
     else:
@@ -221,12 +222,3 @@ def _check(option: str, file: Path | None, store: Path) -> None:
         raise InputError(option, str(file), "a file that is not the store")
     if file.name in FILES:
         raise InputError(option, str(file), "a name that is not one of a results folder's own files")
-
-
-def _write(file: Path, text: str) -> None:
-    from taskgrain.results import whole_file
-
-    try:
-        whole_file.write(file, text.encode())
-    except OSError as error:
-        raise unwritable(file, error) from None

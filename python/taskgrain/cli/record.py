@@ -24,7 +24,7 @@ from taskgrain.cli.notes import note
 from taskgrain.cli.pictures import refuse_picture
 from taskgrain.machine.busy import BUSY_SHARE, BusyWatch
 from taskgrain.words import quantity
-from taskgrain.words.errors import InputError, TaskgrainError, UsageError, check_writable, unwritable
+from taskgrain.words.errors import InputError, TaskgrainError, UsageError, check_writable
 
 _MOST_TASKS = "about two million"
 """`most_events` of src/record/event.hpp, in tasks."""
@@ -197,10 +197,7 @@ def _write(end: Path, output: Path, program: str) -> float:
     graph = TaskGraph(
         [names[one] for one in named], before, durations, [1.0] * len(named), 0, "s", "", program
     )
-    try:
-        whole_file.write(output, graph_file.stored(graph, output))
-    except OSError as error:
-        raise unwritable(output, error) from error
+    whole_file.write(output, graph_file.stored(graph, output))
     tasks = sum(kinds[one][0] in ("task", "chunk") for one in named)
     loops, around = (
         sum(took for one, took in zip(named, seconds, strict=True) if kinds[one][0] == kind)

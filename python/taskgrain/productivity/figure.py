@@ -10,10 +10,8 @@ import altair as alt
 
 from taskgrain.productivity.frontier import EFFORTS, Effort, Measured, frontier
 from taskgrain.report import look
-from taskgrain.report.figures import FORMATS, content, free_file
+from taskgrain.report.figures import FORMATS, write
 from taskgrain.report.look import PAPER, Spec
-from taskgrain.results import whole_file
-from taskgrain.words.errors import unwritable
 from taskgrain.words.origin import Origin
 
 _TITLES: Mapping[Effort, str] = {"lines": "lines of code", "constructs": "constructs"}
@@ -28,24 +26,13 @@ _SYMBOL, _LETTER = 16, 4.6
 def save(
     workloads: Mapping[str, Sequence[Measured]], folder: Path, formats: Sequence[str] = FORMATS
 ) -> list[Path]:
-    """Writes a figure for each workload with a METG into `folder`, made if need be; returns the files.
-
-    Raises `UsageError` if one cannot be written.
-    """
-    written: list[Path] = []
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for workload, rows in workloads.items():
-            if not any(row.cell.metg.value for row in rows):
-                continue
-            spec = figure(rows)
-            for kind in formats:
-                file = free_file(folder, f"{_mark(rows)}productivity {workload}", kind, written)
-                whole_file.write(file, content(spec, kind))
-                written.append(file)
-    except OSError as error:
-        raise unwritable(folder, error) from None
-    return written
+    """Writes a figure for each workload with a METG into `folder`, made if need be; returns the files."""
+    drawn = (
+        (f"{_mark(rows)}productivity {workload}", figure(rows))
+        for workload, rows in workloads.items()
+        if any(row.cell.metg.value for row in rows)
+    )
+    return write(drawn, folder, formats)
 
 
 def _mark(rows: Sequence[Measured]) -> str:

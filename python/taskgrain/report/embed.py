@@ -18,6 +18,7 @@ from markupsafe import Markup
 
 from taskgrain.report import look
 from taskgrain.results import whole_file
+from taskgrain.words.errors import TaskgrainError
 from taskgrain.words.finite import finite
 
 
@@ -34,7 +35,7 @@ def libraries() -> str:
     bundle: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", look.VEGALITE)
     # A module's names are its own; as a plain script they would be global.
     script = f"(() => {{{bundle}}})();".replace("</script", "<\\/script")
-    with contextlib.suppress(OSError):
+    with contextlib.suppress(OSError, TaskgrainError):
         kept.parent.mkdir(parents=True, exist_ok=True)
         whole_file.write(kept, script.encode())
     return script

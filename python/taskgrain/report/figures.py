@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Sequence
+from collections.abc import Container, Iterable, Sequence
 from pathlib import Path
 
 import vl_convert
@@ -15,7 +15,7 @@ from taskgrain.report.charts.chart import Figure
 from taskgrain.report.charts.table import CHARTS
 from taskgrain.report.look import PAPER, VEGALITE, Spec
 from taskgrain.results import whole_file
-from taskgrain.words.errors import InputError, unwritable
+from taskgrain.results.store import make_folder
 
 FORMATS = ("svg", "png", "pdf")
 PIXELS = 600
@@ -26,34 +26,34 @@ _HEADER = re.compile(r'<svg[^>]*? width="([\d.]+)" height="([\d.]+)"')
 def save(results: Results, folder: Path, formats: Sequence[str] = FORMATS) -> list[Path]:
     """Writes every chart of the report into `folder`, which is made if need be; returns the files.
 
-    Raises `InputError` for an unknown format, and as `page.write` does where a file cannot be written.
+    `formats` are some of `FORMATS`. Raises `UsageError` or `OutputError` where a file cannot be written.
     """
-    for one in formats:
-        if one not in FORMATS:
-            raise InputError("--format", one, FORMATS)
-    written: dict[Path, None] = {}
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for figure in (one for chart in CHARTS for one in chart.on_paper(results)):
-            with look.unchecked():
-                spec, svg = _fitted(figure, results.origin.adjective.strip())
-            for kind in formats:
-                path = free_file(folder, results.origin.adjective + figure.name, kind, written)
-                whole_file.write(path, content(spec, kind, svg))
-                written[path] = None
-    except OSError as error:
-        raise unwritable(folder, error) from None
-    return list(written)
+    mark = results.origin.adjective
+    figures = (one for chart in CHARTS for one in chart.on_paper(results))
+    return write(((mark + one.name, _fitted(one, mark.strip())) for one in figures), folder, formats)
 
 
-def _fitted(figure: Figure, title: str = "") -> tuple[Spec, str]:
-    """The specification of a figure that is as wide as it should be, and its SVG; with a title above it.
+def write(drawn: Iterable[tuple[str, Spec]], folder: Path, formats: Sequence[str]) -> list[Path]:
+    """Writes figures, each a name and a specification; raises `UsageError` or `OutputError`."""
+    written: list[Path] = []
+    make_folder(folder)
+    for name, spec in drawn:
+        for kind in formats:
+            path = _free_file(folder, name, kind, written)
+            whole_file.write(path, _content(spec, kind))
+            written.append(path)
+    return written
+
+
+def _fitted(figure: Figure, title: str = "") -> Spec:
+    """The specification of a figure that is as wide as it should be; with a title above it.
 
     How much names and results take beside the plots is known once it is drawn.
     """
     width = figure.width / figure.plots * 0.6
     for _ in range(3):
-        spec = look.finish(key.drawn(figure, round(width)), PAPER)
+        with look.unchecked():
+            spec = look.finish(key.drawn(figure, round(width)), PAPER)
         spec["config"]["background"] = "#ffffff"
         spec["padding"] = 1
         if title:
@@ -66,21 +66,21 @@ def _fitted(figure: Figure, title: str = "") -> tuple[Spec, str]:
         if -figure.plots <= excess <= 0.5:
             break
         width = max(30.0, width - excess / figure.plots - 0.3)
-    return spec, svg
+    return spec
 
 
-def content(spec: Spec, kind: str, svg: str = "") -> bytes:
-    """A figure as a file of a format, from its specification, or from its SVG if that is drawn already."""
+def _content(spec: Spec, kind: str) -> bytes:
+    """A figure as a file of a format."""
     if kind == "pdf":
         return bytes(vl_convert.vegalite_to_pdf(spec, vl_version=VEGALITE))
     if kind == "png":
         return bytes(vl_convert.vegalite_to_png(spec, vl_version=VEGALITE, scale=PIXELS / 72, ppi=72))
-    svg = svg or str(vl_convert.vegalite_to_svg(spec, vl_version=VEGALITE))
+    svg = str(vl_convert.vegalite_to_svg(spec, vl_version=VEGALITE))
     # A length without a unit would be in pixels, of which there are 96 in an inch.
     return re.sub(r'( width="[\d.]+)(" height="[\d.]+)"', r'\1pt\2pt"', svg, count=1).encode()
 
 
-def free_file(folder: Path, name: str, kind: str, taken: Container[Path]) -> Path:
+def _free_file(folder: Path, name: str, kind: str, taken: Container[Path]) -> Path:
     """A file for a figure; names come from results and may be anything."""
     stem = re.sub(r"[^A-Za-z0-9._=-]+", "-", name).strip(".-")[:120] or "figure"
     path, number = folder / f"{stem}.{kind}", 1

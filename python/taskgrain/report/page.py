@@ -31,7 +31,6 @@ from taskgrain.results.tables import Tables
 from taskgrain.words import quantity
 from taskgrain.words.breaks import NAME, parts
 from taskgrain.words.endings import Ending
-from taskgrain.words.errors import unwritable
 
 SCRIPTS = ("report.js", "table.js", "systems.js", "task.js", "charts.js", "cell.js", "page.js")
 STYLES = ("page.css", "print.css")
@@ -128,11 +127,7 @@ def write(
     """
     target = results.folder / "report.html" if target is None else target
     # The name of a folder may have bytes that are no UTF-8.
-    page = render(results, changes or {}, at).encode("utf-8", "replace")
-    try:
-        whole_file.write(target, page)
-    except OSError as error:
-        raise unwritable(target, error) from None
+    whole_file.write(target, render(results, changes or {}, at).encode("utf-8", "replace"))
     return target
 
 

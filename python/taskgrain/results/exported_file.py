@@ -11,8 +11,8 @@ from taskgrain.words.errors import InputError
 
 
 def write(output: Path | None, folder: Path, content: bytes) -> None:
-    """Writes to a file, or to standard output. Raises `InputError` where that cannot be, or where the file is
-    one of the results in `folder`."""
+    """Writes to a file, or to standard output. Raises `InputError` where the file is one of the results in
+    `folder`."""
     if output is None:
         if b"\0" in content and sys.stdout.isatty():
             raise InputError("--output", "", "a file for Parquet, or standard output into one")
@@ -22,7 +22,4 @@ def write(output: Path | None, folder: Path, content: bytes) -> None:
     ours = [folder / name for name in reader.FILES]
     if os.path.realpath(output) in map(os.path.realpath, ours):
         raise InputError("--output", str(output), "a file that is not the results' own")
-    try:
-        whole_file.write(output, content)
-    except OSError as error:
-        raise InputError("--output", str(output), f"a file that can be written ({error.strerror})") from None
+    whole_file.write(output, content)

@@ -184,17 +184,11 @@ class Store:
     ) -> reader.Contents:
         contents, self.session, notes = goes_on(self.folder, study, completed, self.session, self._choice)
         self.warnings += notes
-        self._write(reader.STUDY, tomli_w.dumps(dict(study)).encode())
-        if not (self.folder / reader.MACHINE).exists():
-            self._write(reader.MACHINE, json.dumps(machine, indent=1, allow_nan=False).encode() + b"\n")
+        whole_file.write(self.folder / reader.STUDY, tomli_w.dumps(dict(study)).encode())
+        if not (facts := self.folder / reader.MACHINE).exists():
+            whole_file.write(facts, json.dumps(machine, indent=1, allow_nan=False).encode() + b"\n")
         self._lines.mend(contents.torn)
         return contents
-
-    def _write(self, name: str, content: bytes) -> None:
-        try:
-            whole_file.write(self.folder / name, content)
-        except OSError as error:
-            raise unwritable(self.folder / name, error) from None
 
     @property
     def _lines(self) -> LogFile:

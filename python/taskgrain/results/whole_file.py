@@ -8,14 +8,22 @@ import threading
 from pathlib import Path
 
 from taskgrain.results.log_file import bring_to_disk
+from taskgrain.words.errors import unwritable
 
 
 def write(path: Path, content: bytes) -> None:
     """Writes the file, or leaves the one that is there as it is: a full disk or a kill leaves no half of it.
 
-    A link stays a link, and its target is written. Raises `OSError` if that cannot be.
+    A link stays a link, and its target is written. Raises `UsageError` if that cannot be, and `OutputError`
+    if there is no room for it.
     """
-    path = Path(os.path.realpath(path))
+    try:
+        _write(Path(os.path.realpath(path)), content)
+    except OSError as error:
+        raise unwritable(path, error) from None
+
+
+def _write(path: Path, content: bytes) -> None:
     if path.exists() and not path.is_file():  # a device or a pipe, which no file may replace
         path.write_bytes(content)
         return

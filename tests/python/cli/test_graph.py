@@ -226,7 +226,7 @@ def test_a_field_that_the_pattern_does_not_use_is_a_warning() -> None:
         (("--nodes", 2), "--nodes is for --stats: give that too"),
         (("-o", "graph.json"), "--output is for a drawing: give --format svg or --format png too"),
         (("-o", "stats.txt", "--stats"), "--output is for a drawing"),
-        (("-o", "/nowhere/graph.svg", "--format", "svg"), "a file that can be written (No such file"),
+        (("-o", "/nowhere/graph.svg", "--format", "svg"), "graph.svg: cannot be written: No such file"),
         (("--width", 4, "--tasks-per-core", 4), "give this or --tasks-per-core, not both"),
         (("--pattern", "dom", "--steps", "1e18"), "at most 2^31 for pattern dom"),
         (

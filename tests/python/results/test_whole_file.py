@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from taskgrain.results import whole_file
+from taskgrain.words.errors import TaskgrainError, UsageError
 
 
 def test_what_is_there_is_replaced_and_nothing_is_left_beside_it(tmp_path: Path) -> None:
@@ -40,20 +41,20 @@ def test_a_pipe_is_written_and_stays_one(tmp_path: Path) -> None:
 
 def test_what_cannot_be_written_is_an_error(tmp_path: Path) -> None:
     for bad in (tmp_path, tmp_path / "nowhere" / "file"):
-        with pytest.raises(OSError):
+        with pytest.raises(UsageError, match="cannot be written"):
             whole_file.write(bad, b"content")
     assert not [*tmp_path.iterdir()]
 
 
 def test_two_that_write_one_file_at_once_both_write_a_whole_one(tmp_path: Path) -> None:
-    file, together, failed = tmp_path / "file", threading.Barrier(2), list[OSError]()
+    file, together, failed = tmp_path / "file", threading.Barrier(2), list[TaskgrainError]()
 
     def write(content: bytes) -> None:
         together.wait()
         for _ in range(30):
             try:
                 whole_file.write(file, content)
-            except OSError as error:
+            except TaskgrainError as error:
                 failed.append(error)
 
     contents = [b"a" * 5000, b"b" * 9000]
