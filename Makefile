@@ -83,6 +83,7 @@ touch = touch $(sort $@ $(basename $@).default $(subst -dev.,.,$@ $(basename $@)
 built := $(shell find CMakeLists.txt cmake include src systems tools/build -type f -not -name '*.py' -not -name system.toml)
 .venv/.built.$(GROUPS) .venv/.built-dev.$(GROUPS): .venv/.built%: .venv/.installed% $(built) $(names)
 	@tools/build
+	@$(taskgrain) study --schema >studies/study.schema.json  # for editors
 	@$(touch)
 
 # The rings of tests: tools/rings.py says what each runs.

@@ -134,14 +134,9 @@ def test_the_reference_shows_every_field() -> None:
         assert f"| `{one.name}` | {default} | {one.text} |" in text
 
 
-def test_the_stored_schema_is_the_one_that_is_printed() -> None:
-    """Editors read studies/study.schema.json; `taskgrain study --schema` made it."""
-    assert (ROOT / "studies/study.schema.json").read_text("utf-8") == schema_text()
-
-
 @pytest.mark.parametrize("file", sorted((ROOT / "studies").rglob("*.toml")), ids=lambda file: str(file.name))
 def test_studies_name_the_schema(file: Path) -> None:
     first = file.read_text("utf-8").splitlines()[0]
     assert first.startswith("#:schema ")
     named = file.parent / first.removeprefix("#:schema ")
-    assert json.loads(named.read_text("utf-8")) == SCHEMA
+    assert named.resolve() == ROOT / "studies/study.schema.json", "which `make setup` writes"

@@ -98,6 +98,8 @@ class Checkout:
         done = "mkdir -p .venv/bin; touch .venv/bin/python; pwd >.venv/.place"
         self.program("tools/setup", f"echo setup${{PYTHONDONTWRITEBYTECODE:+-slow}} >>did; {done}")
         self.program("tools/build", "echo build >>did; mkdir -p build/installed/taskgrain")
+        self.program(".venv/bin/taskgrain", "echo the schema of studies")
+        (folder / "studies").mkdir()
 
     def write(self, name: str, text: str = "") -> None:
         (self.folder / name).parent.mkdir(parents=True, exist_ok=True)
