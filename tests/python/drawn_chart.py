@@ -9,8 +9,8 @@ from typing import Any
 import vl_convert
 
 from taskgrain.report import look
-from taskgrain.report.charts import key
 from taskgrain.report.charts.chart import Figure
+from taskgrain.report.figures import drawn
 from taskgrain.report.look import PAPER, VEGALITE
 
 Item = dict[str, Any]
@@ -32,13 +32,10 @@ class DrawnChart:
         return self.marks[kind][place]
 
 
-def draw(figure: Figure, width: int = 200, **params: object) -> DrawnChart:
-    """Draws a figure with plots of `width` pixels; `params` are values of the specification's parameters."""
-    spec = look.finish(key.drawn(figure, width), PAPER)
+def draw(figure: Figure, width: int = 200) -> DrawnChart:
+    """Draws a figure with plots of `width` pixels."""
+    spec = look.finish(drawn(figure, width), PAPER)
     spec["datasets"] = spec.get("datasets", {}) | figure.data
-    for one in spec.get("params", []):
-        if one["name"] in params:
-            one["value"] = params[one["name"]]
     scene = vl_convert.vegalite_to_scenegraph(spec, vl_version=VEGALITE)["scenegraph"]
     marks: dict[str, list[list[Item]]] = {}
     texts = []

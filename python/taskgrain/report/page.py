@@ -142,7 +142,7 @@ def _charts(plots: Iterable[Plot]) -> dict[str, object]:
 
 def _sections(results: Results) -> list[tuple[Section, Markup, list[Plot]]]:
     """Each section of charts with its introduction and its plots; one without plots is left out."""
-    made = [(one.SECTION, one.SECTION.intro(results), [*one.on_page(results)]) for one in CHARTS]
+    made = [(one.SECTION, one.SECTION.intro(results), [*one.plots(results)]) for one in CHARTS]
     mark = results.origin.adjective
     return [
         (one, intro, [replace(plot, heading=mark + plot.heading, label=mark + plot.label) for plot in plots])

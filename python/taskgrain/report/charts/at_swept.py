@@ -11,21 +11,11 @@ from markupsafe import Markup
 
 from taskgrain.answers.data import Results
 from taskgrain.answers.sweeps import Sweep, sweeps
-from taskgrain.report.charts.chart import Figure, Plot, Section
+from taskgrain.report.charts.chart import Plot, Section
 from taskgrain.report.charts.intervals import like, nothing
-from taskgrain.report.charts.lines import (
-    Chart,
-    figure,
-    height,
-    looks,
-    opacity,
-    page_spec,
-    size,
-    sized,
-    tooltip,
-)
+from taskgrain.report.charts.lines import Chart, height, looks, size, sized, tooltip
 from taskgrain.report.charts.swept import axis
-from taskgrain.report.look import PAPER, Theme
+from taskgrain.report.look import Theme
 from taskgrain.report.rows import Row, short
 from taskgrain.results import outcome
 from taskgrain.words import quantity
@@ -55,7 +45,7 @@ def _intro(results: Results) -> Markup:
 SECTION = Section("at-swept", "Efficiency against what was varied", _intro)
 
 
-def on_page(results: Results) -> Iterator[Plot]:
+def plots(results: Results) -> Iterator[Plot]:
     """A panel for each sweep and task time."""
     for place, one in enumerate(_asked(results)):
         yield Plot(
@@ -64,21 +54,12 @@ def on_page(results: Results) -> Iterator[Plot]:
             label=f"Plot of efficiency against {one.sweep.title} on {one.title}; "
             "the table of cells has its numbers",
             key=f"at-swept-{place}",
-            spec=partial(page_spec, chart, results, sweep=one.sweep),
+            file=f"{one.sweep.field} {one.sweep.name} at {1e6 * one.seconds:g}us",  # as --at takes it
+            draw=partial(chart, results, sweep=one.sweep),
             cells=tuple(one.rows),
             shows="own",
             own=one.rows,
         )
-
-
-def on_paper(results: Results) -> Iterator[Figure]:
-    """A figure for each sweep and task time."""
-    for one in _asked(results):
-        systems = {results.cells[number].system: True for number in one.rows}
-        draw = partial(chart, results, PAPER, sweep=one.sweep)
-        rows = [row for some in one.rows.values() for row in some]
-        name = f"{one.sweep.field} {one.sweep.name} at {1e6 * one.seconds:g}us"  # as --at takes it
-        yield figure(results, name, draw, {"rows": rows}, systems)
 
 
 def _asked(results: Results) -> Iterator[_Asked]:
@@ -116,10 +97,10 @@ def chart(results: Results, theme: Theme, width: int | None = None, *, sweep: Sw
         axis=alt.Axis(title="efficiency", tickCount=5, labelExpr=label),
     )
     colour, shape, dash = looks(results, theme, width)
-    base = alt.Chart(alt.NamedData(name="rows")).encode(color=colour, opacity=opacity(1.0))
+    base = alt.Chart(alt.NamedData(name="rows")).encode(color=colour, opacity=alt.value(1))
     names = tooltip(system="system", at=sweep.title, reached="efficiency")
     layers = [
-        base.mark_rule().encode(x=x, y=like(y, "low:Q"), y2="high:Q", opacity=opacity(0.6)),
+        base.mark_rule().encode(x=x, y=like(y, "low:Q"), y2="high:Q", opacity=alt.value(0.6)),
         base.mark_line(strokeWidth=1.6 if width is None else 1).encode(
             x=x, y=y, order="at:Q", strokeDash=dash
         ),

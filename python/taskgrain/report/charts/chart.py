@@ -1,4 +1,4 @@
-"""The type of a chart: its plots on the page, and its figures for papers."""
+"""The type of a chart: its plots, which the page shows, and papers as figures."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import altair as alt
 from markupsafe import Markup
 
 from taskgrain.answers.data import Results
-from taskgrain.report.look import Spec, Style
+from taskgrain.report import look
+from taskgrain.report.look import PAGE, Spec, Style
 from taskgrain.report.rows import Row
 from taskgrain.words.table import Table
 
@@ -35,7 +36,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Plot:
-    """A plot on the page; the page's script fills its data sets from the cells that are shown."""
+    """A plot on the page and on paper. The page's script fills its data sets from the cells drawn."""
 
     id: str
     """The id of its element: letters, digits and hyphens."""
@@ -45,23 +46,30 @@ class Plot:
     """The text that a screen reader says. Untrusted."""
     key: str
     """Plots of one key have one specification."""
-    spec: Callable[[], Spec]
+    file: str
+    """The name of the figure's file. Untrusted."""
+    draw: Callable[..., Drawn]
+    """Makes the chart for a theme, and a width in points; without one it is as wide as its element."""
     cells: tuple[int, ...]
     """The numbers of the cells that it shows."""
     shows: Literal["rows", "points", "own"]
     """A row for each cell, the points of its curve, or rows of the plot's own."""
-    needs: str = ""
-    """A field of a cell's data without which the cell is left out."""
+    needs_peak: bool = False
+    """Leaves out cells whose peak is not known."""
     row_height: int = 0
     """Pixels for each row, where the height follows the rows."""
     levels: Sequence[Row] = ()
     """The dashed lines."""
     most: float = 1.0
     """The end of the axis that the specification calls `most`."""
-    values: Mapping[int, float] = field(default_factory=dict)
-    """The value of a row's `at`, by the number of the cell."""
     own: Mapping[int, Sequence[Row]] = field(default_factory=dict)
     """The rows of the plot's own, by the number of the cell."""
+    by_system: bool = True
+    """True if each system has a line, so that a figure names the systems below it."""
+
+    def spec(self) -> Spec:
+        """Its specification on the page."""
+        return look.finish(self.draw(PAGE), PAGE) | {"padding": {"top": 4, "bottom": 4}}
 
     def options(self) -> dict[str, object]:
         """The options for the script."""
@@ -69,11 +77,10 @@ class Plot:
             "spec": self.key,
             "cells": self.cells,
             "shows": self.shows,
-            "needs": self.needs,
+            "needs_peak": self.needs_peak,
             "row_height": self.row_height,
             "levels": self.levels,
             "most": self.most,
-            "values": self.values,
             "own": self.own,
         }
 
@@ -117,8 +124,5 @@ class Chart(Protocol):
     @property
     def SECTION(self) -> Section: ...
 
-    def on_page(self, results: Results) -> Iterable[Plot]:
-        """Its plots on the page; none where the results do not have what it needs."""
-
-    def on_paper(self, results: Results) -> Iterable[Figure]:
-        """Its figures; none where the results do not have what it needs."""
+    def plots(self, results: Results) -> Iterable[Plot]:
+        """Its plots; none where the results do not have what it needs."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from functools import partial
 
 import altair as alt
 from markupsafe import Markup
@@ -11,7 +12,7 @@ from markupsafe import Markup
 from taskgrain.answers.data import Results
 from taskgrain.report import look, rows
 from taskgrain.report.charts import curves
-from taskgrain.report.charts.chart import Figure, Plot, Section
+from taskgrain.report.charts.chart import Plot, Section
 from taskgrain.report.charts.lines import Chart, looks
 from taskgrain.report.charts.lines import curves as lines
 from taskgrain.report.look import Theme
@@ -31,15 +32,10 @@ def _intro(results: Results) -> Markup:
 SECTION = Section("efficiency", "Efficiency against task granularity", _intro)
 
 
-def on_page(results: Results) -> Iterator[Plot]:
+def plots(results: Results) -> Iterator[Plot]:
     """A panel for each workload."""
     title = "efficiency against task granularity"
-    yield from curves.on_page(results, "efficiency", title, chart, rows.thresholds)
-
-
-def on_paper(results: Results) -> Iterator[Figure]:
-    """One figure for each workload."""
-    return curves.on_paper(results, "efficiency", chart, rows.thresholds)
+    return curves.plots(results, "efficiency", title, partial(chart, results), rows.thresholds)
 
 
 def chart(results: Results, theme: Theme, width: int | None = None) -> Chart:

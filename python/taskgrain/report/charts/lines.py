@@ -2,29 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import altair as alt
 
 from taskgrain.answers.data import Results
 from taskgrain.report import look
-from taskgrain.report.charts import key
-from taskgrain.report.charts.chart import ONE_COLUMN, Figure
+from taskgrain.report.charts.chart import ONE_COLUMN
 from taskgrain.report.charts.intervals import Ends, arrows, by_certainty, like, within
-from taskgrain.report.look import PAGE, PAPER, Spec, Theme
-from taskgrain.report.rows import Row
+from taskgrain.report.look import Theme
 
 Chart = alt.LayerChart | alt.FacetChart
 Axes = tuple[alt.X, alt.Y, Ends, Ends]
 Looks = tuple[alt.Color, alt.Shape, Any]
 """Colour, shape and dash."""
-_DIMMED = "chosen === '' || datum.system === chosen ? {} : {}"
-
-
-def page_spec(chart: Callable[..., Chart], results: Results, **of: Any) -> Spec:
-    """A chart of results as the page draws it; `of` says of what."""
-    return look.finish(chart(results, PAGE, **of), PAGE) | {"padding": {"top": 4, "bottom": 4}}
 
 
 def curves(axes: Axes, looks: Looks, theme: Theme, width: int | None, most: float = 1.0) -> Chart:
@@ -35,7 +27,7 @@ def curves(axes: Axes, looks: Looks, theme: Theme, width: int | None, most: floa
     x, y, x_ends, y_ends = axes
     colour, shape, dash = looks
     name, across = y.shorthand.removesuffix(":Q"), x.shorthand.removesuffix(":Q")
-    base = alt.Chart(alt.NamedData(name="points")).encode(color=colour, opacity=opacity(1.0))
+    base = alt.Chart(alt.NamedData(name="points")).encode(color=colour, opacity=alt.value(1))
     shown = tooltip(
         system="system", iterations="iterations", lasts="granularity", reached="efficiency", speed="rate",
         repeats="repeats",
@@ -52,7 +44,7 @@ def curves(axes: Axes, looks: Looks, theme: Theme, width: int | None, most: floa
         .transform_filter(inside)
         .mark_point(filled=True, size=7 if width is None else 3)
     )
-    faint = base.encode(opacity=opacity(0.6, 0.25), strokeWidth=by_certainty(1, 0.6))
+    faint = base.encode(opacity=by_certainty(0.6, 0.25), strokeWidth=by_certainty(1, 0.6))
     head = 14 if width is None else 5
     page = [*rest(x, y, "iterations:Q"), *(_task(axes, inside, theme) if by_granularity else ())]
     ends = {"x": like(x, "granularity_low:Q"), "x2": "granularity_high:Q"}
@@ -70,7 +62,7 @@ def curves(axes: Axes, looks: Looks, theme: Theme, width: int | None, most: floa
             x=x,
             y=y,
             color=alt.when("datum.disturbed").then(alt.value(theme.muted)).otherwise(colour),
-            opacity=opacity(0.3),
+            opacity=alt.value(0.3),
         ),
         *(across if by_granularity else ()),
         faint.mark_rule().encode(x=x, y=like(y, f"{name}_low:Q"), y2=f"{name}_high:Q"),
@@ -79,7 +71,7 @@ def curves(axes: Axes, looks: Looks, theme: Theme, width: int | None, most: floa
             x=x, y=y, order="iterations:Q", strokeDash=dash
         ),
         base.mark_point(filled=True, size=size(width)).encode(
-            x=x, y=y, shape=shape, tooltip=shown, opacity=opacity(1.0, 0.4)
+            x=x, y=y, shape=shape, tooltip=shown, opacity=by_certainty(1, 0.4)
         ),
     ]
     return sized(layers, width, most)
@@ -142,32 +134,6 @@ def looks(results: Results, theme: Theme, width: int | None) -> Looks:
     )
 
 
-def figure(
-    results: Results,
-    name: str,
-    draw: Callable[..., Chart],
-    data: dict[str, list[Row]],
-    systems: Mapping[str, bool],
-) -> Figure:
-    """A figure with a line for each system that has one; all are named below it."""
-    named = {
-        system: look.style(place, PAPER) if systems[system] else look.nothing(PAPER)
-        for place, system in enumerate(results.ranked)
-        if system in systems
-    }
-    return Figure(name, draw, data, key.across(named), key=named)
-
-
-def opacity(usual: float, uncertain: float | None = None) -> Any:
-    """The usual opacity for the chosen system, or if none is chosen; all others fade.
-
-    `uncertain` is for marks without both bounds.
-    """
-    dimmed = _DIMMED.format(1, 1 / 8)
-    value = usual if uncertain is None else f"(datum.certain ? {usual} : {uncertain})"
-    return alt.value(alt.expr(f"{value} * ({dimmed})"))
-
-
 def size(width: int | None) -> int:
     return 34 if width is None else 18
 
@@ -181,8 +147,7 @@ def sized(layers: Sequence[alt.Chart], width: int | None, most: float = 1.0) -> 
     size = (
         {"width": "container", "height": 190} if width is None else {"width": width, "height": height(width)}
     )
-    given = [alt.param(name="chosen", value=""), alt.param(name="most", value=most)]
-    return alt.layer(*layers, **size).add_params(*given)
+    return alt.layer(*layers, **size).add_params(alt.param(name="most", value=most))
 
 
 def tooltip(**titles: str) -> list[alt.Tooltip]:

@@ -13,7 +13,7 @@ from taskgrain.answers.data import Results
 from taskgrain.report import look, rows
 from taskgrain.report.charts.chart import BOTH_COLUMNS, Figure, Plot, Section
 from taskgrain.report.charts.intervals import Ends, arrows, by_certainty, like, nothing
-from taskgrain.report.charts.lines import Chart, page_spec, tooltip
+from taskgrain.report.charts.lines import Chart, tooltip
 from taskgrain.report.look import PAPER, Theme
 from taskgrain.words import quantity
 
@@ -50,7 +50,7 @@ def _intro(results: Results) -> Markup:
 SECTION = Section("metg", "METG", _intro)
 
 
-def on_page(results: Results) -> Iterator[Plot]:
+def plots(results: Results) -> Iterator[Plot]:
     """A panel for each workload whose METG was searched for."""
     for place, workload in enumerate(results.workloads):
         numbers = rows.numbers(results, workload)
@@ -60,15 +60,17 @@ def on_page(results: Results) -> Iterator[Plot]:
                 heading=workload,
                 label=f"Plot of METG by system on {workload}; the table of all cells has its numbers",
                 key="metg",
-                spec=partial(page_spec, panel, results),
+                file=f"metg {workload}",
+                draw=partial(panel, results),
                 cells=tuple(numbers),
                 shows="rows",
                 row_height=_ROW,
+                by_system=False,
             )
 
 
-def on_paper(results: Results) -> Iterator[Figure]:
-    """All workloads together where there are several, then each alone."""
+def together(results: Results) -> Iterator[Figure]:
+    """A figure of all workloads, where there are several."""
     found = rows.metg(results)
     if len(results.workloads) > 1 and any(_searched(results, one) for one in results.workloads):
         data = {
@@ -77,9 +79,6 @@ def on_paper(results: Results) -> Iterator[Figure]:
         }
         side = min(3, len(data))
         yield Figure("metg", partial(_panels, results, side), data, BOTH_COLUMNS, side)
-    for workload in (one for one in results.workloads if _searched(results, one)):
-        data = {"rows": [found[i] for i in rows.numbers(results, workload)]}
-        yield Figure(f"metg {workload}", partial(panel, results, PAPER), data)
 
 
 def _searched(results: Results, workload: str) -> bool:

@@ -18,10 +18,10 @@ from taskgrain.answers.program import Cost, Program
 from taskgrain.answers.program_words import LEGEND, costs, time
 from taskgrain.answers.task_times import of_the_study
 from taskgrain.report import look, rows
-from taskgrain.report.charts.chart import NO_CELL, Figure, Plot, Section, table
+from taskgrain.report.charts.chart import NO_CELL, Plot, Section, table
 from taskgrain.report.charts.intervals import arrows, like
-from taskgrain.report.charts.lines import Chart, figure, looks, page_spec, size, sized, tooltip
-from taskgrain.report.look import PAPER, Theme
+from taskgrain.report.charts.lines import Chart, looks, size, sized, tooltip
+from taskgrain.report.look import Theme
 from taskgrain.report.rows import Row, short
 from taskgrain.words import quantity
 from taskgrain.words.table import Table
@@ -80,7 +80,7 @@ def _intro(results: Results) -> Markup:
 SECTION = Section("program", "The graph of the program", _intro)
 
 
-def on_page(results: Results) -> Iterator[Plot]:
+def plots(results: Results) -> Iterator[Plot]:
     """Three panels for each length of the tasks that was asked about."""
     asked = [*_asked(results)]
     for place, one in enumerate(asked):
@@ -90,21 +90,13 @@ def on_page(results: Results) -> Iterator[Plot]:
                 heading=f"{title.capitalize()}: {one.name}" if len(asked) > 1 else title.capitalize(),
                 label=f"Plot of {title} of {one.name}; the table above it has the numbers of systems",
                 key=f"program-{kind}-{place}",
-                spec=partial(page_spec, draw, results, one=one),
+                file=f"program {kind} at {1e6 * one.program.mean:.3g}us",
+                draw=partial(draw, results, one=one),
                 cells=tuple(one.answers),
                 shows="own",
                 own=data,
+                by_system=kind != "cores",
             )
-
-
-def on_paper(results: Results) -> Iterator[Figure]:
-    """The same as figures."""
-    for one in _asked(results):
-        for kind, (_, draw, data) in _plots(one).items():
-            drawn = [row for some in data.values() for row in some]
-            systems = {results.cells[at].system: True for at in one.answers} if kind != "cores" else {}
-            name = f"program {kind} at {1e6 * one.program.mean:.3g}us"
-            yield figure(results, name, partial(draw, results, PAPER, one=one), {"rows": drawn}, systems)
 
 
 def _plots(one: _Asked) -> dict[str, tuple[str, Callable[..., Chart], dict[int, list[Row]]]]:

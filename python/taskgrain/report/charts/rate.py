@@ -12,7 +12,7 @@ from markupsafe import Markup
 from taskgrain.answers.data import Results
 from taskgrain.report import look, rows
 from taskgrain.report.charts import curves
-from taskgrain.report.charts.chart import Figure, Plot, Section
+from taskgrain.report.charts.chart import Plot, Section
 from taskgrain.report.charts.lines import Chart, looks
 from taskgrain.report.charts.lines import curves as lines
 from taskgrain.report.look import Theme
@@ -31,19 +31,14 @@ def _intro(results: Results) -> Markup:
 SECTION = Section("rate", "Rate against problem size", _intro)
 
 
-def on_page(results: Results) -> Iterator[Plot]:
+def plots(results: Results) -> Iterator[Plot]:
     """A panel for each workload where a peak is known."""
-    for plot in curves.on_page(results, "rate", "rate against problem size", chart, rows.peaks):
+    draw = partial(chart, results)
+    for plot in curves.plots(results, "rate", "rate against problem size", draw, rows.peaks):
         if plot.levels:
             points = [row for i in plot.cells for row in rows.points(results.cells[i], i)]
-            yield replace(plot, needs="peak", most=rows.most("rate", plot.levels, points))
-
-
-def on_paper(results: Results) -> Iterator[Figure]:
-    """One figure for each workload."""
-    for figure in curves.on_paper(results, "rate", chart, rows.peaks):
-        most = rows.most("rate", figure.data["levels"], figure.data["points"])
-        yield replace(figure, draw=partial(figure.draw, most=most))
+            most = rows.most("rate", plot.levels, points)
+            yield replace(plot, needs_peak=True, most=most, draw=partial(draw, most=most))
 
 
 def chart(results: Results, theme: Theme, width: int | None = None, *, most: float = 1.0) -> Chart:

@@ -12,10 +12,10 @@ from markupsafe import Markup
 from taskgrain.answers.data import Results
 from taskgrain.answers.scaling import STEPS, Scaling, Time, left_out, meeting_tables, scalings, shown
 from taskgrain.report import look
-from taskgrain.report.charts.chart import Figure, Plot, Section, table
+from taskgrain.report.charts.chart import Plot, Section, table
 from taskgrain.report.charts.intervals import arrows, like
-from taskgrain.report.charts.lines import Chart, looks, page_spec, size, sized, tooltip
-from taskgrain.report.look import PAPER, Theme
+from taskgrain.report.charts.lines import Chart, looks, size, sized, tooltip
+from taskgrain.report.look import Theme
 from taskgrain.report.rows import Row, short
 from taskgrain.words import quantity
 from taskgrain.words.interval import Interval
@@ -57,7 +57,7 @@ def _intro(results: Results) -> Markup:
 SECTION = Section("scaling", "Time to solution on more cores or nodes", _intro)
 
 
-def on_page(results: Results) -> Iterator[Plot]:
+def plots(results: Results) -> Iterator[Plot]:
     """A panel for each system and workload."""
     for place, one in enumerate(scalings(results)):
         yield Plot(
@@ -66,19 +66,12 @@ def on_page(results: Results) -> Iterator[Plot]:
             label=f"Plot of the time of {one.system} on {one.workload} against {one.field}; "
             "`taskgrain report --show` prints its numbers",
             key=f"scaling-{place}",
-            spec=partial(page_spec, chart, results, one=one),
+            file=f"{one.kind} {one.system} {one.workload}",
+            draw=partial(chart, results, one=one),
             cells=one.cells,
             shows="own",
             own=_by_cell(one),
-        )
-
-
-def on_paper(results: Results) -> Iterator[Figure]:
-    """A figure for each system and workload."""
-    for one in scalings(results):
-        rows = [row for some in _by_cell(one).values() for row in some]
-        yield Figure(
-            f"{one.kind} {one.system} {one.workload}", partial(chart, results, PAPER, one=one), {"rows": rows}
+            by_system=False,
         )
 
 

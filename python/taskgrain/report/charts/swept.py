@@ -12,10 +12,10 @@ from markupsafe import Markup
 from taskgrain.answers.data import Cell, Results
 from taskgrain.answers.sweeps import Sweep, sweeps
 from taskgrain.report import look, rows
-from taskgrain.report.charts.chart import Figure, Plot, Section
+from taskgrain.report.charts.chart import Plot, Section
 from taskgrain.report.charts.intervals import arrows, by_certainty, like, nothing
-from taskgrain.report.charts.lines import Chart, figure, looks, opacity, page_spec, rest, size, sized, tooltip
-from taskgrain.report.look import PAPER, Theme
+from taskgrain.report.charts.lines import Chart, looks, rest, size, sized, tooltip
+from taskgrain.report.look import Theme
 
 _STEMS = {"radix": "dependences"}
 """The names of files of figures; others are called after the field."""
@@ -34,30 +34,21 @@ def _intro(results: Results) -> Markup:
 SECTION = Section("swept", "METG against what was varied", _intro)
 
 
-def on_page(results: Results) -> Iterator[Plot]:
+def plots(results: Results) -> Iterator[Plot]:
     """A panel for each sweep."""
+    found = rows.metg(results)
     for number, sweep in enumerate(_of_metg(results)):
         yield Plot(
             id=f"swept-{number}",
             heading=f"{sweep.name}, by {sweep.title}",
             label=f"Plot of METG against {sweep.title} on {sweep.name}; the table of cells has its numbers",
             key=f"swept-{number}",
-            spec=partial(page_spec, chart, results, sweep=sweep),
+            file=f"{_STEMS.get(sweep.field, sweep.field)} {sweep.name}",
+            draw=partial(chart, results, sweep=sweep),
             cells=tuple(sweep.values),
-            shows="rows",
-            values=sweep.values,
+            shows="own",
+            own={cell: [found[cell] | {"at": value}] for cell, value in sweep.values.items()},
         )
-
-
-def on_paper(results: Results) -> Iterator[Figure]:
-    """A figure for each sweep."""
-    found = rows.metg(results)
-    for sweep in _of_metg(results):
-        systems = {results.cells[number].system: True for number in sweep.values}
-        draw = partial(chart, results, PAPER, sweep=sweep)
-        data = {"rows": [found[number] | {"at": value} for number, value in sweep.values.items()]}
-        name = f"{_STEMS.get(sweep.field, sweep.field)} {sweep.name}"
-        yield figure(results, name, draw, data, systems)
 
 
 def _of_metg(results: Results) -> list[Sweep]:
@@ -72,11 +63,11 @@ def chart(results: Results, theme: Theme, width: int | None = None, *, sweep: Sw
     x = alt.X("at:Q", **axis(sweep))
     y = alt.Y("metg:Q", scale=look.log(low, high), axis=look.time_axis(low, high, "METG"))
     colour, shape, dash = looks(results, theme, width)
-    base = alt.Chart(alt.NamedData(name="rows")).encode(color=colour, opacity=opacity(1.0))
+    base = alt.Chart(alt.NamedData(name="rows")).encode(color=colour, opacity=alt.value(1))
     names = tooltip(
         system="system", METG="METG", at=sweep.title, dependences="dependences (mean)", ending="ending"
     )
-    bars = base.encode(x=x, opacity=opacity(0.6, 0.25), strokeWidth=by_certainty(1, 0.6))
+    bars = base.encode(x=x, opacity=by_certainty(0.6, 0.25), strokeWidth=by_certainty(1, 0.6))
     layers = [
         *(rest(x, y, "at:Q") if width is None else ()),
         bars.mark_rule().encode(y=like(y, "low:Q"), y2="high:Q"),
@@ -84,7 +75,7 @@ def chart(results: Results, theme: Theme, width: int | None = None, *, sweep: Sw
             x=x, y=y, order="at:Q", strokeDash=dash
         ),
         base.mark_point(filled=True, size=size(width)).encode(
-            x=x, y=like(y, "x:Q"), shape=shape, tooltip=names, opacity=opacity(1.0, 0.4)
+            x=x, y=like(y, "x:Q"), shape=shape, tooltip=names, opacity=by_certainty(1, 0.4)
         ),
         nothing(base, "x", size(width)).encode(x=x, y=alt.value(0), tooltip=names),
         *arrows(bars, y, "low", "high", (low, high), 14 if width is None else 5),

@@ -65,21 +65,21 @@
 
   // Fresh rows each time: Vega writes into those that it is given.
   const bare = ({ samples: _, disturbed: __, ...point }, look) => ({ ...point, ...look });
-  function datasets({ cells: numbers, shows, needs, levels, values, own, row_height: rows }) {
-    const known = numbers.filter((index) => !needs || cells[index][needs]);
+  function datasets({ cells: numbers, shows, needs_peak, levels, own }) {
+    const known = numbers.filter((index) => !needs_peak || cells[index].peak);
     const looks = new Map(known.map((index) => [index, report.lookOf(cells[index].system)]));
-    const front = known.filter((index) => looks.get(index) || (rows && state.all));
+    const front = known.filter((index) => looks.get(index) || (shows === "rows" && state.all));
     const behind = known.filter((index) => !looks.get(index));
-    if (rows) {
+    if (shows === "rows") {
       const task = state.seconds === null || !front.length ? [] : [{ at: state.seconds / cells[front[0]].threshold }];
       return { rows: front.map((index) => inItsLook(cells[index].row, looks.get(index))), task };
     }
-    if (shows === "own") return { rows: [NO_CELL, ...front].flatMap((index) => (own[index] ?? []).map((row) => ({ ...row, ...looks.get(index) }))) };
-    const made = (index) => (shows === "rows"
-      ? [{ ...cells[index].row, at: values[index], ...looks.get(index) }]
-      : cells[index].points.map((point) => bare(point, looks.get(index))));
-    const found = { [shows]: front.flatMap(made), rest: behind.flatMap(made) };
-    return shows === "rows" ? found : { ...found, samples: [], levels: levels.map((one) => ({ ...one })), task: hyperbola() };
+    if (shows === "own") {
+      const made = (index) => (own[index] ?? []).map((row) => ({ ...row, ...looks.get(index) }));
+      return { rows: [NO_CELL, ...front].flatMap(made), rest: behind.flatMap(made) };
+    }
+    const made = (index) => cells[index].points.map((point) => bare(point, looks.get(index)));
+    return { points: front.flatMap(made), rest: behind.flatMap(made), samples: [], levels: levels.map((one) => ({ ...one })), task: hyperbola() };
   }
 
   async function draw(id, chart, data, size = {}) {
@@ -102,16 +102,16 @@
   }
 
   // The systems that the reader draws and that have no line here.
-  function without({ cells: numbers, shows, needs }) {
-    const has = (cell) => (!needs || cell[needs]) && (shows !== "points" || cell.points.length);
+  function without({ cells: numbers, shows, needs_peak }) {
+    const has = (cell) => (!needs_peak || cell.peak) && (shows !== "points" || cell.points.length);
     return numbers.map((index) => cells[index]).filter((cell) => report.lookOf(cell.system) && !has(cell)).map((cell) => cell.system);
   }
 
   // A plot of nothing is hidden.
   async function redraw([id, chart]) {
-    const data = datasets(chart);
+    const data = Object.fromEntries(Object.entries(datasets(chart)).filter(([name]) => named[chart.spec](name)));
     const figure = at(id).closest("figure");
-    figure.hidden = !(data.rows ?? data.points).length && !data.rest?.length;
+    figure.hidden = !["rows", "points", "rest"].some((name) => data[name]?.length);
     if (figure.hidden) return;
     const absent = without(chart);
     figure.querySelector("figcaption").textContent = absent.length ? `No curve: ${absent.join(", ")}.` : "";
@@ -120,7 +120,7 @@
       await draw(id, chart, data);
       return;
     }
-    for (const [name, rows] of Object.entries(data).filter(([name]) => named[chart.spec](name))) view.data(name, rows);
+    for (const [name, rows] of Object.entries(data)) view.data(name, rows);
     if (chart.row_height) {
       view.height(chart.row_height * data.rows.length);
       for (const [name, value] of Object.entries(axis())) view.signal(name, value);

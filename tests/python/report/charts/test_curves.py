@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from report_cells import cell, measured, point, results
 
 from taskgrain.answers.data import Results
 from taskgrain.report import rows
 from taskgrain.report.charts import curves, efficiency
 from taskgrain.report.charts.chart import Plot
+from taskgrain.report.figures import of_chart
 
 CURVE = (point(10, 1e-6, 0.2, samples=(1e-6,)), point(100, 2e-6, 0.6))
 FULL = results(
@@ -18,12 +21,12 @@ FULL = results(
 )
 
 
-def on_page(found: Results) -> list[Plot]:
-    return [*curves.on_page(found, "name", "title", efficiency.chart, rows.thresholds)]
+def plots_of(found: Results) -> list[Plot]:
+    return [*curves.plots(found, "name", "title", partial(efficiency.chart, found), rows.thresholds)]
 
 
 def test_a_panel_for_each_workload_that_has_a_curve() -> None:
-    plots = on_page(FULL)
+    plots = plots_of(FULL)
     assert [(one.id, one.key, one.heading) for one in plots] == [
         ("name-0", "name", "fft"),
         ("name-1", "name", "dom"),
@@ -34,10 +37,10 @@ def test_a_panel_for_each_workload_that_has_a_curve() -> None:
 
 
 def test_a_figure_for_each_workload_with_a_curve() -> None:
-    figures = [*curves.on_paper(FULL, "efficiency", efficiency.chart, rows.thresholds)]
+    figures = of_chart(efficiency, FULL)
     assert [one.name for one in figures] == ["efficiency fft", "efficiency dom"]
     fft, dom = figures
     assert [(row["cell"], row["iterations"]) for row in fft.data["points"]] == [(0, 10), (0, 100)]
     assert [(row["cell"], row["system"]) for row in dom.data["points"]] == [(2, "b")]
-    assert [row["value"] for row in fft.data["levels"]] == [0.5, 0.8]  # those of all its cells
+    assert [row["value"] for row in fft.data["levels"]] == [0.8]
     assert fft.data["samples"] == []

@@ -7,6 +7,7 @@ from drawn_chart import DrawnChart, draw
 from report_cells import cell, measured, point, results
 
 from taskgrain.report.charts import efficiency
+from taskgrain.report.figures import of_chart
 from taskgrain.report.look import NOTHING
 
 CURVE = (point(10, 1e-6, 0.2), point(100, 2e-6, 0.6), point(1000, 9e-6, 0.9))
@@ -19,7 +20,7 @@ FULL = results(
 
 @pytest.fixture(scope="module")
 def drawn() -> DrawnChart:
-    (figure,) = efficiency.on_paper(FULL)
+    (figure,) = of_chart(efficiency, FULL)
     return draw(figure)
 
 
@@ -56,6 +57,6 @@ def test_a_system_without_a_curve_is_named_with_a_cross(drawn: DrawnChart) -> No
 
 
 def test_a_panel_has_the_line_of_each_threshold() -> None:
-    (plot,) = efficiency.on_page(FULL)
+    (plot,) = efficiency.plots(FULL)
     assert [level["value"] for level in plot.levels] == [0.5, 0.7]
-    assert plot.cells == (0, 1, 2) and not plot.needs
+    assert plot.cells == (0, 1, 2) and not plot.needs_peak

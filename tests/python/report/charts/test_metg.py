@@ -9,6 +9,7 @@ from report_cells import cell, measured, point, results
 from taskgrain.answers.data import Results
 from taskgrain.report.charts import metg
 from taskgrain.report.charts.chart import BOTH_COLUMNS, ONE_COLUMN
+from taskgrain.report.figures import of_chart
 from taskgrain.report.look import AT_LEAST, AT_MOST, NOTHING, SHAPES
 
 WIDTH = 200
@@ -23,7 +24,7 @@ FULL = results(
 
 @pytest.fixture(scope="module")
 def drawn() -> DrawnChart:
-    (figure,) = metg.on_paper(FULL)
+    (figure,) = of_chart(metg, FULL)
     return draw(figure, WIDTH)
 
 
@@ -73,14 +74,14 @@ def of_two_workloads() -> Results:
 
 
 def test_all_workloads_stand_in_one_figure_and_each_alone() -> None:
-    together, *alone = metg.on_paper(of_two_workloads())
+    (together,), alone = metg.together(of_two_workloads()), of_chart(metg, of_two_workloads())
     assert (together.name, together.width, together.plots) == ("metg", BOTH_COLUMNS, 2)
     assert [(one.name, one.width) for one in alone] == [("metg fft", ONE_COLUMN), ("metg dom", ONE_COLUMN)]
     assert {"fft", "dom"} <= set(draw(together).texts)
 
 
 def test_panels_share_their_scale_and_their_rows() -> None:
-    together, *alone = metg.on_paper(of_two_workloads())
+    (together,), alone = metg.together(of_two_workloads()), of_chart(metg, of_two_workloads())
     first, second = draw(together).marks["symbol"][
         ::4
     ]  # behind each, its arrows to the left, to the right, and crosses
@@ -91,17 +92,17 @@ def test_panels_share_their_scale_and_their_rows() -> None:
 
 
 def test_a_plot_for_each_workload_on_the_page() -> None:
-    plots = [*metg.on_page(of_two_workloads())]
+    plots = [*metg.plots(of_two_workloads())]
     assert [(one.heading, one.cells) for one in plots] == [("fft", (0, 1)), ("dom", (2, 3))]
     assert all(one.row_height > 0 and one.heading in one.label for one in plots)
     assert {one.key for one in plots} == {"metg"}  # one specification for all
-    assert [*metg.on_page(results())] == [*metg.on_paper(results())] == []
+    assert not [*metg.plots(results())] and not [*metg.together(results())]
 
 
 def test_a_workload_of_task_times_has_no_panel_of_metg() -> None:
     asked = cell("a", "fft", ending="at", curve=(point(10, 1e-6, 0.5, asked=5e-7),))
-    assert [*metg.on_page(results(asked))] == []
-    assert len([*metg.on_page(results(asked, cell("b", "fft", ending="failed")))]) == 1
+    assert [*metg.plots(results(asked))] == []
+    assert len([*metg.plots(results(asked, cell("b", "fft", ending="failed")))]) == 1
 
 
 def test_the_introduction_names_the_thresholds() -> None:

@@ -21,6 +21,7 @@ from taskgrain.graphs.task_graph import TaskGraph, made
 from taskgrain.report import matrix, summary
 from taskgrain.report.charts import program
 from taskgrain.report.charts.chart import NO_CELL
+from taskgrain.report.figures import of_chart
 from taskgrain.results import store
 
 CHAIN = made("test", {f"t{n}": 2e-6 for n in range(10)}, [(f"t{n + 1}", f"t{n}") for n in range(9)], "s")
@@ -49,7 +50,7 @@ def kept(folder: Path, graph: TaskGraph = CHAIN, asked: float = 2e-6, slower: fl
 
 def test_each_system_has_its_time_and_what_a_task_costs(tmp_path: Path) -> None:
     found = kept(tmp_path)
-    plots = {one.heading: one for one in program.on_page(found)}
+    plots = {one.heading: one for one in program.plots(found)}
     assert [*plots] == ["Tasks at once", "How long its tasks are", "Time with each system"]
     times = {row["system"]: row["x"] for rows in plots["Time with each system"].own.values() for row in rows}
     assert times == {"<quick>": pytest.approx(25e-6), "slow": pytest.approx(50e-6)}, (
@@ -58,7 +59,7 @@ def test_each_system_has_its_time_and_what_a_task_costs(tmp_path: Path) -> None:
     own = plots["How long its tasks are"].own
     assert [own[at][0]["overhead"] for at in (1, 0)] == [pytest.approx(0.5e-6), pytest.approx(3e-6)]
     assert [own[at][0]["share"] for at in (1, 0)] == [0.0, 1.0], "tasks take 2 µs"
-    for figure in program.on_paper(found):
+    for figure in of_chart(program, found):
         assert draw(figure).marks
     intro = str(program.SECTION.intro(found))
     assert "&lt;quick&gt;" in intro and "<quick>" not in intro
@@ -94,8 +95,8 @@ def test_the_shape_needs_no_time(tmp_path: Path, begun: int) -> None:
     results_folder.write(tmp_path, [results_folder.cell_line("slow", "dag")][:begun])
     (tmp_path / store.GRAPH).write_text(graph_file.write(CHAIN))
     found = data.read(tmp_path)
-    assert [one.heading for one in program.on_page(found)] == ["Tasks at once", "How long its tasks are"]
-    assert all(draw(figure).marks for figure in program.on_paper(found))
+    assert [one.heading for one in program.plots(found)] == ["Tasks at once", "How long its tasks are"]
+    assert all(draw(figure).marks for figure in of_chart(program, found))
     assert "No system has a time yet" in program.SECTION.intro(found)
     ((_, said),) = summary.at_task_times(found)
     assert said[0] == "It has 10 tasks of 2.0 µs, together 20.0 µs."
@@ -111,7 +112,7 @@ def test_a_graph_that_cannot_be_read_is_a_warning(tmp_path: Path, content: str) 
     (tmp_path / store.GRAPH).write_text(content)
     found = data.read(tmp_path)
     assert found.program is None and [one for one in found.warnings if "graph.json" in one]
-    assert not [*program.on_page(found)]
+    assert not [*program.plots(found)]
 
 
 @given(graphs(), st.integers(1, 40))
@@ -128,7 +129,7 @@ def test_the_tasks_at_once_are_all_the_work(graph: Graph, parts: int) -> None:
 def test_the_name_of_a_line_ends_within_the_plot(tmp_path: Path, others: int) -> None:
     """The tasks that have half of the work are the longest."""
     durations = {f"t{n}": 0.02e-6 for n in range(others)} | {"long": 2e-6}
-    figures = program.on_paper(kept(tmp_path, made("test", durations, [], "s")))
+    figures = of_chart(program, kept(tmp_path, made("test", durations, [], "s")))
     (figure,) = (one for one in figures if "tasks" in one.name)
     (name,) = (one for layer in draw(figure).marks["text"] for one in layer if one["text"] == "their work")
     assert name["align"] == "left"
@@ -137,7 +138,5 @@ def test_the_name_of_a_line_ends_within_the_plot(tmp_path: Path, others: int) ->
 
 def test_a_long_line_has_few_points(tmp_path: Path) -> None:
     many = made("test", {f"t{n}": (1 + n % 7) * 1e-6 for n in range(3000)}, [], "s")
-    (one, *_) = (
-        plot for plot in program.on_page(kept(tmp_path, many)) if plot.id.startswith("program-tasks")
-    )
+    (one, *_) = (plot for plot in program.plots(kept(tmp_path, many)) if plot.id.startswith("program-tasks"))
     assert len(one.own[NO_CELL]) < 600 and one.own[NO_CELL][-1]["share"] == 1.0

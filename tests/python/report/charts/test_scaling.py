@@ -8,6 +8,7 @@ from report_cells import measured, point, results
 
 from taskgrain.answers.data import Results
 from taskgrain.report.charts import scaling
+from taskgrain.report.figures import of_chart
 from taskgrain.words.quantity import NOTHING
 
 
@@ -26,7 +27,7 @@ def study(kind: str = "strong", system: str = "a", field: str = "cores") -> Resu
 
 @pytest.mark.parametrize("kind", ["weak", "strong"])
 def test_a_line_for_each_size_and_the_limit(kind: str) -> None:
-    (figure,) = scaling.on_paper(study(kind))
+    (figure,) = of_chart(scaling, study(kind))
     assert figure.name == f"{kind} a fft/tasks_per_core=4"
     drawn = draw(figure)
     lines = [line for line in drawn.marks["line"] if line]
@@ -37,7 +38,7 @@ def test_a_line_for_each_size_and_the_limit(kind: str) -> None:
 
 
 def test_marks_stand_where_the_limit_is_met() -> None:
-    figures = {kind: next(iter(scaling.on_paper(study(kind)))) for kind in ("weak", "strong")}
+    figures = {kind: next(iter(of_chart(scaling, study(kind)))) for kind in ("weak", "strong")}
     kinds = {kind: [row["kind"] for row in one.data["rows"]] for kind, one in figures.items()}
     assert "ideal" not in kinds["weak"]
     (circle,) = [row for row in figures["strong"].data["rows"] if row["kind"] == "ideal"]
@@ -45,7 +46,7 @@ def test_marks_stand_where_the_limit_is_met() -> None:
 
 
 def test_a_panel_of_the_page_has_rows_by_cell() -> None:
-    (plot,) = scaling.on_page(study())
+    (plot,) = scaling.plots(study())
     assert plot.cells == (0, 1) and plot.own.keys() == {0, 1}
     assert {row["cell"] for row in plot.own[1]} == {1}
     times = [row for rows in plot.own.values() for row in rows if row["kind"] == "time"]
@@ -60,7 +61,7 @@ def test_names_are_escaped_in_the_table() -> None:
 
 def test_over_nodes_the_axis_and_the_words_are_of_nodes() -> None:
     found = study(field="nodes")
-    (figure,) = scaling.on_paper(found)
+    (figure,) = of_chart(scaling, found)
     assert figure.name == "strong a fft/tasks_per_core=4 over nodes"
     assert {"1", "2", "nodes"} <= set(draw(figure).texts)
     assert "on more nodes" in str(scaling.SECTION.intro(found))

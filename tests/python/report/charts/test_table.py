@@ -14,8 +14,10 @@ from report_page import Page
 from taskgrain.answers import data
 from taskgrain.answers.data import Results
 from taskgrain.answers.sweeps import Sweep
-from taskgrain.report.charts import lines, swept
+from taskgrain.report import look
+from taskgrain.report.charts import swept
 from taskgrain.report.charts.table import CHARTS
+from taskgrain.report.figures import of_chart
 
 PAGE = Path(__file__).parents[4] / "docs/how-to/add-a-chart.md"
 
@@ -26,16 +28,16 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
 
 
 def test_plots_have_names_of_their_own(results: Results) -> None:
-    plots = [plot for chart in CHARTS for plot in chart.on_page(results)]
+    plots = [plot for chart in CHARTS for plot in chart.plots(results)]
     assert len({plot.id for plot in plots}) == len(plots) >= 5
     assert all(plot.id.replace("-", "").isalnum() for plot in plots)
-    figures = [figure.name for chart in CHARTS for figure in chart.on_paper(results)]
+    figures = [figure.name for chart in CHARTS for figure in of_chart(chart, results)]
     assert len(set(figures)) == len(figures) >= 5
 
 
 @pytest.mark.parametrize("chart", CHARTS, ids=lambda chart: chart.__name__.rpartition(".")[2])
 def test_specifications_hold_no_data(chart: object, results: Results) -> None:
-    for plot in chart.on_page(results):  # type: ignore[attr-defined]
+    for plot in chart.plots(results):  # type: ignore[attr-defined]
         spec = plot.spec()
         assert "datasets" not in spec or not any("system" in str(one) for one in spec["datasets"].values())
         json.dumps([spec, plot.options()], allow_nan=False)
@@ -43,8 +45,9 @@ def test_specifications_hold_no_data(chart: object, results: Results) -> None:
 
 def test_no_untrusted_text_in_expressions(tmp_path: Path) -> None:
     results = data.read(results_folder.hostile(tmp_path))
-    specs = [plot.spec() for chart in CHARTS for plot in chart.on_page(results)]
-    specs.append(lines.page_spec(swept.chart, results, sweep=Sweep("radix", "x", {0: 1, 1: 2})))
+    specs = [plot.spec() for chart in CHARTS for plot in chart.plots(results)]
+    chart = swept.chart(results, look.PAGE, sweep=Sweep("radix", "x", {0: 1, 1: 2}))
+    specs.append(look.finish(chart, look.PAGE))
 
     def expressions(value: object) -> list[str]:
         if isinstance(value, list):
@@ -62,8 +65,8 @@ def test_no_untrusted_text_in_expressions(tmp_path: Path) -> None:
 @pytest.mark.parametrize("chart", CHARTS, ids=lambda chart: chart.__name__.rpartition(".")[2])
 def test_nothing_measured_draws_no_curve(chart: object, tmp_path: Path) -> None:
     empty = data.read(results_folder.write(tmp_path, [results_folder.cell_line("mpi", "fft")]))
-    assert all(plot.shows == "rows" for plot in chart.on_page(empty))  # type: ignore[attr-defined]
-    for figure in chart.on_paper(empty):  # type: ignore[attr-defined]
+    assert all(plot.shows == "rows" for plot in chart.plots(empty))  # type: ignore[attr-defined]
+    for figure in of_chart(chart, empty):  # type: ignore[attr-defined]
         assert figure.draw(100).to_dict()
 
 
