@@ -1,8 +1,8 @@
 """What programs read of the stored results stays as it is, but for the tenth digit of a number, in which
 processors differ.
 
-`goldens.json` has a digest of each answer. After a change that is meant, and named in CHANGELOG.md, call
-`TASKGRAIN_TEST_GOLDENS=write pytest tests/python/cli/test_goldens.py`.
+`goldens.json` has a line of digests for each folder. After a change that is meant, and named in CHANGELOG.md,
+call `TASKGRAIN_TEST_GOLDENS=write pytest tests/python/cli/test_goldens.py`.
 """
 
 from __future__ import annotations
@@ -66,5 +66,6 @@ def test_stored_results_answer_as_before(
     before = json.loads(GOLDENS.read_text("utf-8"))
     if os.environ.get("TASKGRAIN_TEST_GOLDENS") == "write":
         before[name] = found
-        GOLDENS.write_text(json.dumps(before, indent=1, sort_keys=True) + "\n", "utf-8")
+        lines = (f"{json.dumps(one)}: {json.dumps(before[one], sort_keys=True)}" for one in sorted(before))
+        GOLDENS.write_text("{" + ",\n ".join(lines) + "}\n", "utf-8")
     assert found == before[name]

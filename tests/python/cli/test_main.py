@@ -52,6 +52,7 @@ ENDINGS: list[tuple[BaseException, int, str]] = [
     (typer.Abort(), 130, "interrupted"),
     (FileNotFoundError(2, "No such file or directory", "a/b"), 1, "a/b: No such file or directory"),
     (OSError(28, "No space left on device"), 1, "No space left on device"),
+    (OSError(27, "File too large"), 1, "File too large (ulimit -f)"),
     (OSError(24, "Too many open files"), 1, "Too many open files (ulimit -n)"),
     (OSError("no number"), 1, "no number"),
     (

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import json
 import shutil
-import signal
-import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 from command_line import called
-from driver_process import runnable
-from killable_study import FAKE, assert_nothing_twice, lines, program, wait_for_growth, write_study
+from killable_study import FAKE, assert_nothing_twice, lines, write_study
 
 pytestmark = pytest.mark.usefixtures("simulated")
 BEFORE, AFTER = 2e-6, 8e-6
@@ -130,39 +127,6 @@ def test_both_builds_side_by_side(tmp_path: Path) -> None:
     assert metgs(finish(words)) == metgs(back) and len(builds(out)) == 3
 
 
-@pytest.mark.parametrize("option", ["--restart", "--keep-both"])
-def test_killed_and_resumed_with_another_build(tmp_path: Path, option: str) -> None:
-    words, out = prepare(tmp_path), tmp_path / "out"
-    text = (tmp_path / "s.toml").read_text()
-    (tmp_path / "s.toml").write_text(f"{text}min_rounds = 30\nmax_rounds = 30\nbudget = 1200\n")
-    kill(words, out)
-    build_again(tmp_path)
-    assert "other builds of fast" in refused(words)
-    kill([*words, option], out)
-    found = finish([*words, option])
-    earlier = f"fast@{builds(out)[0][:8]}"
-    of_earlier = [cell for cell in found["cells"] if cell["system"] == earlier]
-    assert [cell["ending"] for cell in of_earlier] == ([] if option == "--restart" else ["unfinished"])
-    known = {name: metg for name, metg in metgs(found).items() if name != earlier}
-    assert known == pytest.approx({"fast": AFTER, "slow": SLOW}, rel=0.1)
-    assert_nothing_twice(out)
-    assert len(set(builds(out))) == 2
-    # A run at a size takes as long as its build says: none of the other is among them.
-    for line in lines(out, "run"):
-        if line["iterations"] == 0 and line["cell"].startswith("fast/"):
-            assert min(line["seconds"]) * line["cores"] / line["tasks"] >= AFTER / 2
-
-
-def kill(words: list[str], out: Path) -> None:
-    """Kills the study once it has measured a little."""
-    runs = out / "runs.jsonl"
-    before = runs.stat().st_size if runs.exists() else 0
-    with subprocess.Popen(program(words), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as harness:
-        wait_for_growth(runs, before + 10_000)
-        harness.send_signal(signal.SIGKILL)
-        harness.wait()
-
-
 def test_an_old_folder_goes_on_with_a_note(tmp_path: Path) -> None:
     words, out = prepare(tmp_path), tmp_path / "out"
     before = finish(words)
@@ -176,23 +140,3 @@ def test_an_old_folder_goes_on_with_a_note(tmp_path: Path) -> None:
     assert len(lines(out, "session")) == 1
     assert len(before["cells"]) == len(lines(out, "metg")) == 2
     assert "unknown builds" not in called(*words).err
-
-
-@pytest.mark.deep
-def test_a_compiled_driver_that_was_linked_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.undo()  # of the simulated systems
-    system = runnable().get("limit")
-    if system is None:
-        pytest.skip("no system is built")
-    folder = tmp_path / "mine"
-    shutil.copytree(system.folder, folder)
-    out = tmp_path / "out"
-    words = ["metg", "--system", "mine", "--systems", str(folder), "--width", "8", "-o", str(out)]
-    words += ["--min-rounds", "2", "--max-rounds", "2", "--precision", "0.9"]
-    finish(words)
-    driver = folder / "driver"
-    driver.write_bytes(driver.read_bytes() + b"\0")  # it works as before
-    assert "other builds of mine" in refused(words)
-    finish([*words, "--restart"])
-    assert {line["cell"].partition("/")[0] for line in lines(out, "metg")} == {"mine"}
-    assert len(lines(out, "session")) == 2

@@ -5,10 +5,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-import resource
 import shutil
-import signal
-import subprocess
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -19,9 +16,7 @@ from killable_study import (
     assert_nothing_twice,
     finish,
     lines,
-    program,
     refused,
-    wait_for_growth,
     write_study,
 )
 from simulated_world import World, comparable, measure
@@ -80,23 +75,6 @@ def test_a_full_disk(tmp_path: Path, disk: Callable[[str], Path]) -> None:
 
 @pytest.mark.submission
 @pytest.mark.usefixtures("simulated")
-def test_a_limit_on_file_sizes(tmp_path: Path) -> None:
-    words = write_study(tmp_path)
-
-    def limit() -> None:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (30_000, 30_000))
-
-    said = refused(words, 1, preexec_fn=limit)
-    assert "runs.jsonl: cannot be written: File too large (ulimit -f); what it holds is kept" in said
-    stored = reader.read(tmp_path / "out")
-    assert not stored.torn
-    finish(words)
-    assert reader.read(tmp_path / "out").lines[: len(stored.lines)] == stored.lines
-    assert_nothing_twice(tmp_path / "out")
-
-
-@pytest.mark.submission
-@pytest.mark.usefixtures("simulated")
 def test_a_read_only_disk(tmp_path: Path, disk: Callable[[str], Path]) -> None:
     out = disk("size=20m") / "out"
     words = [str(out) if word.endswith("/out") else word for word in write_study(tmp_path)]
@@ -105,21 +83,6 @@ def test_a_read_only_disk(tmp_path: Path, disk: Callable[[str], Path]) -> None:
     assert f"taskgrain: {out}/runs.jsonl: cannot be written: Read-only file system" == refused(words)
     other = [str(out.with_name("other")) if word == str(out) else word for word in words]
     assert "/other: cannot be written: Read-only file system" in refused(other)
-
-
-@pytest.mark.submission
-@pytest.mark.usefixtures("simulated")
-def test_standard_output_that_is_full(tmp_path: Path) -> None:
-    words = write_study(tmp_path)
-    with open("/dev/full", "w") as full:
-        done = subprocess.run(
-            program([*words, "--json"]), stdout=full, stderr=subprocess.PIPE, text=True, check=False
-        )
-    assert done.returncode == 1
-    assert done.stderr.splitlines()[-1] == "taskgrain: No space left on device"
-    assert "Traceback" not in done.stderr
-    assert "Exception" not in done.stderr
-    assert len(lines(tmp_path / "out", "metg")) == 4
 
 
 def test_a_removed_folder_is_noticed(tmp_path: Path) -> None:
@@ -144,23 +107,7 @@ def test_whatever_a_kill_leaves_of_a_new_folder_opens(tmp_path: Path, left: tupl
     assert tomllib.loads((out / "study.toml").read_text()) == {"cores": 2}
 
 
-# -- two harnesses ----------------------------------------------------------------------------------------
-
-
-@pytest.mark.submission
-@pytest.mark.usefixtures("simulated")
-def test_two_harnesses_on_one_folder(tmp_path: Path) -> None:
-    words = write_study(tmp_path)
-    out = tmp_path / "out"
-    with subprocess.Popen(program(words), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as first:
-        wait_for_growth(out / "runs.jsonl", 0)
-        first.send_signal(signal.SIGSTOP)
-        said = refused(words)
-        first.send_signal(signal.SIGCONT)
-        assert said == f"taskgrain: {out}: another taskgrain is writing here; wait for it or stop it"
-        assert first.wait() == 0
-    assert_nothing_twice(out)
-    assert len(lines(out, "metg")) == 4
+# -- no locks ---------------------------------------------------------------------------------------------
 
 
 def test_a_file_system_without_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

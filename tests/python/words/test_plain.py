@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from taskgrain.results.lines import CellLine, MetgLine
-from taskgrain.words.endings import Ending
+from taskgrain.results.lines import CellLine
 from taskgrain.words.plain import cleaned
 
 
@@ -12,10 +11,3 @@ def test_every_text_of_a_line_is_made_safe() -> None:
     found = cleaned(line)
     assert (found.cell, found.workload) == ("a\ufffd/fft", {"ker\ufffdnel": "b\ufffd"})
     assert found.driver == {"flags": ["-O\ufffd"]}
-
-
-def test_what_is_safe_stays_the_same() -> None:
-    said = {"code": "odd", "said": "two\nlines"}
-    line = MetgLine(cell="a/fft", ending=Ending.PRECISE, metg=1e-6, warnings=(said,))
-    assert cleaned(line) == line
-    assert cleaned(line).ending is Ending.PRECISE
