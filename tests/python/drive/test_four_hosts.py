@@ -9,6 +9,7 @@ from pathlib import Path
 
 import every_pattern
 import pytest
+from killable_study import assert_nothing_twice
 from on_hosts import on_hosts
 
 from taskgrain._core import patterns
@@ -76,7 +77,7 @@ def test_kills_of_a_study_lose_no_line_and_leave_no_process(tmp_path: Path) -> N
     script = f"""
         for k in $(seq {KILLS}); do
           {study} --budget 6000 > said 2>&1 & study=$!
-          sleep $((4 + k % 5)).$((k % 10))
+          sleep $((k % 9)).$((1 + k % 8))
           cp out/runs.jsonl before 2> /dev/null || : > before
           kill -9 $study; wait $study 2> /dev/null
           timeout 60 sh -c "while {running}; do sleep 0.2; done" > left
@@ -88,5 +89,6 @@ def test_kills_of_a_study_lose_no_line_and_leave_no_process(tmp_path: Path) -> N
     """
     printed = on_hosts(4, "bash", "-c", script, options=("--cores", "1"), folder=tmp_path)
     assert printed == "130\n"
+    assert_nothing_twice(tmp_path / "out")
     cells = json.loads((tmp_path / "end").read_text())["cells"]
     assert [one["ending"] for one in cells if one["ending"] == "failed"] == []

@@ -10,7 +10,7 @@ from pathlib import Path
 import psutil
 import pytest
 from driver_process import CORES
-from killable_study import DRIVERS, FAKE, finish, lines, program, size, write_system
+from killable_study import DRIVERS, FAKE, finish, lines, size, write_system
 
 from taskgrain._core import descendants
 from taskgrain.drive.answers import DriverError
@@ -87,20 +87,6 @@ def test_every_failure_is_contained(
     crashed = [line["cell"].split("/")[0] for line in lines(tmp_path / "out", "crash")]
     for mode, (kind, _) in modes.items():
         assert crashed.count(mode) == (2 if kind == "crash" else 0)
-
-
-@pytest.mark.usefixtures("simulated")
-@pytest.mark.submission
-def test_the_table_of_a_failed_study_is_fit_for_any_terminal(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("PYTHONIOENCODING", "ascii")
-    words = study_of(tmp_path, {"escapes": ()}, 0)
-    done = subprocess.run(program(words), capture_output=True, check=False)
-    assert done.returncode == 1
-    assert b"escapes/stencil_1d/width=4: system: " in done.stdout
-    assert b"\x1b" not in done.stdout + done.stderr
-    assert b"Traceback" not in done.stderr
 
 
 # -- time -------------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from taskgrain.drive.answers import DriverError, OutOfTime
+from taskgrain.drive.answers import OutOfTime
 from taskgrain.drive.catalogue import package_folder
 from taskgrain.drive.hosts import Hosts, ReferenceOnHosts
 from taskgrain.drive.launch.launch import Launch
@@ -54,14 +54,6 @@ def test_a_host_under_two_names_is_refused() -> None:
         said = "hosts: a is {0}, b is {0}; a node is a host of its own".format(own["host"])
         with pytest.raises(UsageError, match=said):
             call.facts_of(hosts, own)
-
-
-def test_a_host_that_cannot_be_reached_is_named() -> None:
-    nobody = Launch((sys.executable, "-c", "raise SystemExit('no route')"), {}, (), other_cores=True)
-    with Hosts(("a", "b"), CORES, lambda name: nobody) as hosts:
-        with pytest.raises(DriverError, match="host b: ended during hello") as caught:
-            hosts.facts()
-        assert "no route" in caught.value.log_tail
 
 
 def test_a_host_with_fewer_cores_than_asked_for_says_so() -> None:

@@ -181,15 +181,6 @@ def test_start_failures(sessions: list[Session], tmp_path: Path) -> None:
             assert "no licence found" in caught.value.log_tail
 
 
-def test_a_command_that_does_not_exist(sessions: list[Session], tmp_path: Path) -> None:
-    session = Session("none", Launch(("/nowhere/driver",), {}, CORES), tmp_path / "none.log")
-    sessions.append(session)
-    with pytest.raises(DriverError) as caught:
-        session.start()
-    assert caught.value.kind == "crash"
-    assert "cannot start /nowhere/driver: No such file" in caught.value.log_tail
-
-
 def test_a_start_that_is_interrupted_leaves_nothing(
     sessions: list[Session], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

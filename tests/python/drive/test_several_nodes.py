@@ -49,13 +49,6 @@ def test_hosts_have_the_names_that_they_were_given(system: str) -> None:
     assert json.loads(printed)["runs"][0]["driver"]["nodes"] == 2
 
 
-def test_a_search_over_nodes_has_a_cell_for_each() -> None:
-    printed = taskgrain(
-        *("metg", "--system", "mpi", "--nodes", "1,2", "--hosts", "h1,h2", "--budget", "8", "--json", "-q")
-    )
-    assert "width=2/nodes=2" in printed and '"failed"' not in printed
-
-
 METG = f"{sys.executable} -m taskgrain metg --system mpi --nodes 2 -q --json"
 
 

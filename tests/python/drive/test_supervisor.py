@@ -12,25 +12,9 @@ from pathlib import Path
 
 import psutil
 import pytest
-from waiting import wait_until
 
 from taskgrain.drive.process_tree import spawn
 from taskgrain.machine.processes import SUPERVISOR
-
-STUBBORN = """
-import os, signal, sys, time
-for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-    signal.signal(number, signal.SIG_IGN)
-if os.fork() == 0:
-    os.setsid()
-    if os.fork() == 0:
-        print(os.getpid(), flush=True)
-        os.kill(os.getpid(), signal.SIGSTOP)
-        time.sleep(1000)
-    os._exit(0)
-os.wait()
-time.sleep(1000)
-"""
 
 
 class Supervised:
@@ -57,8 +41,8 @@ class Supervised:
             os.close(self._lifeline)
             self._lifeline = -1
 
-    def finish(self, words: bytes = b"") -> tuple[int, bytes, bytes]:
-        out, err = self.process.communicate(words)
+    def finish(self) -> tuple[int, bytes, bytes]:
+        out, err = self.process.communicate()
         return self.process.returncode, out, err
 
 
@@ -75,31 +59,6 @@ def start(tmp_path: Path) -> Iterator[Callable[..., Supervised]]:
         one.let_go()
         one.finish()
         assert not one.scratch.exists()
-
-
-def test_the_streams_are_the_commands(start: Callable[..., Supervised]) -> None:
-    one = start("sh", "-c", "cat; echo wrong >&2")
-    assert one.finish(b"in\n") == (0, b"in\n", b"wrong\n")
-
-
-def test_they_close_when_the_command_closes_them(start: Callable[..., Supervised]) -> None:
-    one = start("sh", "-c", "exec >&- 2>&-; sleep 1000")
-    assert one.process.stdout is not None
-    assert one.process.stdout.read() == b""
-    assert one.process.poll() is None
-
-
-def test_when_the_harness_is_gone_every_descendant_is_killed(start: Callable[..., Supervised]) -> None:
-    one = start(sys.executable, "-c", STUBBORN)
-    assert one.process.stdout is not None
-    daemon = psutil.Process(int(one.process.stdout.readline()))
-    wait_until(lambda: daemon.status() == psutil.STATUS_STOPPED)
-    below = psutil.Process(one.process.pid).children(recursive=True)
-    assert daemon in below
-    one.let_go()
-    assert one.finish()[0] == 137
-    assert not any(process.is_running() for process in below)
-    assert not one.scratch.exists()
 
 
 def test_told_to_terminate_it_kills_every_descendant(start: Callable[..., Supervised]) -> None:

@@ -182,21 +182,6 @@ def test_a_killed_driver_is_started_again_and_told_of(tmp_path: Path) -> None:
     assert_nothing_twice(out)
 
 
-@SUBMISSION
-@pytest.mark.usefixtures("simulated")
-def test_nothing_outlives_a_killed_supervisor(tmp_path: Path) -> None:
-    write_system(tmp_path, "bad", str(DRIVERS / "hostile.py"), "children", "1000000")
-    words = write_study(tmp_path)
-    with subprocess.Popen(program(words), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as harness:
-        wait_for_growth(tmp_path / "out" / "runs.jsonl", 5_000)
-        below = descendants([harness.pid])
-        for pid in set(below) - set(drivers_below(harness.pid)):
-            os.kill(pid, signal.SIGKILL)
-        assert harness.wait() == 0
-    wait_for_none(below)
-    assert len({line["system"] for line in lines(tmp_path / "out", "cell")}) == 3
-
-
 # -- Ctrl-C -----------------------------------------------------------------------------------------------
 
 
