@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from taskgrain.answers import advise
-from taskgrain.answers.advice_words import VERDICTS, efficiency
+from taskgrain.answers.advice_words import VERDICTS, efficiency, sentences
 from taskgrain.answers.advise import LEVELS, Answer, Question
 from taskgrain.answers.data import Cell, Results
 from taskgrain.answers.program import Program
@@ -106,6 +106,16 @@ def of_the_study(results: Results) -> Iterator[Asked]:
             yield Asked(workload, question, answers)
     if results.program and not of_program:
         yield _of_shape(results, results.program)
+
+
+def said(results: Results) -> list[tuple[str, list[str]]]:
+    """The words of `advise` on each question of the study, with its workload or program."""
+    found = []
+    for one in of_the_study(results):
+        program, cores = one.question.program, quantity.counted(one.question.cores, "core")
+        name = f"{program.name}, {cores}" if program else one.workload
+        found.append((name, [*sentences(one.question, one.answers)]))
+    return found
 
 
 def _of_shape(results: Results, program: Program) -> Asked:

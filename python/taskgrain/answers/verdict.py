@@ -28,7 +28,7 @@ _SIMULATED = "These cells are simulated: no machine was measured."
 
 def verdict(cells: Sequence[Cell]) -> list[str]:
     """The sentences; none where nothing was measured on a machine that seemed quiet."""
-    return [first, *_orders(cells)] if (first := state_of_the_machine(cells)) else []
+    return [first, *orders(cells)] if (first := state_of_the_machine(cells)) else []
 
 
 def state_of_the_machine(cells: Sequence[Cell]) -> str:
@@ -89,7 +89,7 @@ def _within(factors: Iterable[float]) -> str:
     return f"within a factor of {float(f'{factor:.2g}'):g}"
 
 
-def _orders(cells: Sequence[Cell]) -> Iterable[str]:
+def orders(cells: Sequence[Cell]) -> Iterable[str]:
     """Names the best of each workload, as far as ratios tell."""
     for workload, every in ranking.by_workload(cells).items():
         here = [cell for cell in ranking.contest(every) if cell.ending is not Ending.FAILED]

@@ -116,7 +116,6 @@ def _show(out: Printer, name: str, found: Sequence[Prediction], counts: Sequence
         )
     out.table(["system", f"{share} efficient up to, cores", "shortest time", "no gain beyond, cores"], lines)
     out.text("Time to solution, and efficiency")
-    columns = ["cores", "ideal", *names]
     rows = [
         [
             str(count),
@@ -125,14 +124,7 @@ def _show(out: Printer, name: str, found: Sequence[Prediction], counts: Sequence
         ]
         for count in counts
     ]
-    if out.fits(columns, rows):
-        out.table(columns, rows, texts=0)
-    else:
-        for k, called in enumerate(names, start=2):
-            out.text(called, "bold")
-            out.table(
-                ["cores", "ideal", "time, efficiency"], [[row[0], row[1], row[k]] for row in rows], texts=0
-            )
+    out.table(["cores", "ideal", *names], rows, texts=0)
     if any(not one.program.on(count).measured for one in found for count in counts):
         out.text("≈: no tasks of this size were measured")
     every = [cell for one in found for cell in one.cells]

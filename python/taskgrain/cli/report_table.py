@@ -11,7 +11,7 @@ from taskgrain.answers.data import Cell, Results
 from taskgrain.answers.verdict import state_of_the_machine
 from taskgrain.cli import advice_table
 from taskgrain.cli.printer import Printer
-from taskgrain.report import matrix, summary, trust
+from taskgrain.report import matrix, trust
 from taskgrain.report.matrix import Entry
 from taskgrain.results import columns, hosts, outcome
 from taskgrain.words import quantity
@@ -25,7 +25,7 @@ def show(out: Printer, results: Results, at: float | None = None) -> None:
         out.text(state)
     if where := hosts.where(hosts.of_lines(results.lines)):
         out.text(f"Measured {where}.")
-    for workload, sentences in summary.at_task_times(results):
+    for workload, sentences in task_times.said(results):
         out.text(f"{workload}: {' '.join(sentences)}")
     out.text("\nTimes the best system, and METG", "bold")
     lines: list[list[str]] = []

@@ -19,12 +19,12 @@ import taskgrain
 from taskgrain.answers import task_times
 from taskgrain.answers.compare import text
 from taskgrain.answers.data import Cell, Failure, Results
-from taskgrain.answers.verdict import state_of_the_machine
-from taskgrain.report import embed, look, machine_facts, matrix, rows, summary, trust
+from taskgrain.answers.verdict import orders, state_of_the_machine
+from taskgrain.report import embed, look, machine_facts, matrix, rows, trust
 from taskgrain.report.changes import Changes, ordered
 from taskgrain.report.charts.chart import Plot, Section
 from taskgrain.report.charts.table import CHARTS
-from taskgrain.results import columns, outcome, whole_file
+from taskgrain.results import columns, outcome, ranking, whole_file
 from taskgrain.results.columns import Shown
 from taskgrain.results.export import csv_text
 from taskgrain.results.tables import Tables
@@ -71,8 +71,9 @@ def render(results: Results, changes: Changes, at: float | None = None) -> str:
     raw = embed.packed(results.contents.raw)
     return environment.get_template("page.html.jinja").render(
         results=results,
-        best=summary.best(results),
-        said_at_times=summary.at_task_times(results),
+        best=next(filter(None, map(ranking.best, ranking.by_workload(results.cells).values())), None),
+        orders=list(orders(results.cells)),
+        said_at_times=task_times.said(results),
         matrix=found,
         shades=matrix.legend(),
         checks=checks,
@@ -95,6 +96,7 @@ def render(results: Results, changes: Changes, at: float | None = None) -> str:
         long_result=outcome.long,
         least=task_times.least,
         interval=quantity.interval,
+        percent=quantity.percent,
         ratio_interval=quantity.ratio_interval,
         memory=columns.memory,
         to_best=columns.to_best,

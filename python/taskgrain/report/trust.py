@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import median
 
 from taskgrain.answers.data import Results
 from taskgrain.answers.verdict import state_of_the_machine
-from taskgrain.report import summary
 from taskgrain.results import outcome
 from taskgrain.words import quantity
 from taskgrain.words.endings import Ending
@@ -77,14 +77,21 @@ def _intervals(results: Results) -> Iterator[Check]:
 
 
 def _endings(results: Results) -> Check:
-    said = summary.troubles(results)
-    if not said:
-        return Check("Cells", "good", f"{quantity.counted(len(results.cells), 'cell')}, each with a number.")
-    without = summary.troubled(results)
-    lost = [cell for cell in without if cell.error != "unsupported"]
-    bad = any(cell.ending in (Ending.FAILED, Ending.UNFINISHED) for cell in lost)
+    every = quantity.counted(len(results.cells), "cell")
+    without = [
+        cell
+        for cell in results.cells
+        if cell.ending is Ending.UNFINISHED or (cell.metg.value is None and not cell.at)
+    ]
+    if not without:
+        return Check("Cells", "good", f"{every}, each with a number.")
+    refused = [cell for cell in without if cell.error == "unsupported"]
+    counts = Counter("unsupported" if cell in refused else cell.ending.shown for cell in without)
+    lost = {cell.ending for cell in without if cell not in refused}
+    level = "bad" if lost & {Ending.FAILED, Ending.UNFINISHED} else "look"
+    each = ", ".join(f"{count} {ending}" for ending, count in counts.most_common())
     details = [f"{cell.name}: {outcome.short(cell)}" for cell in without]
-    return Check("Cells", "bad" if bad else "look", said, _few(details))
+    return Check("Cells", level, f"Of {every}, {each}.", _few(details))
 
 
 def _validation(results: Results) -> Check:

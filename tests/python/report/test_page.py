@@ -93,6 +93,13 @@ def test_study_and_machine_are_as_in_the_folder(tmp_path: Path) -> None:
     assert json.loads(files["machine.json"]) == results_folder.MACHINE
 
 
+def test_the_page_begins_with_the_best_system_and_the_order_of_the_others() -> None:
+    shown = page.render(results(measured("slow", 5e-6), measured("fast", 1e-6, threshold=0.8)), {})
+    assert "waste more than 20 % of the machine with <strong" in shown and ">fast</strong>" in shown
+    assert "fft/width=4: no system could be compared; fast has the smallest value." in shown
+    assert "No system that you can choose" in page.render(results(measured("limit", 1e-7, bound=True)), {})
+
+
 def test_simulated_nodes_are_not_called_this_machine() -> None:
     pages = [page.render(results(measured("a", 1e-6, simulated=one)), {}) for one in (True, False)]
     assert "On the simulated nodes, tasks shorter than" in pages[0] and "On this machine" not in pages[0]

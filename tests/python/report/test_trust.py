@@ -107,7 +107,14 @@ def test_what_is_odd_about_the_folder_is_said() -> None:
 
 def test_a_cell_that_its_system_does_not_support_is_nothing_bad() -> None:
     found = check(results(QUIET, cell("b", ending="failed", error="unsupported")), "Cells")
-    assert (found.level, found.said) == ("look", "Of 2 cells, 1 is not supported by its system.")
+    assert (found.level, found.said) == ("look", "Of 2 cells, 1 unsupported.")
+
+
+def test_the_most_frequent_trouble_comes_first() -> None:
+    failed, unfinished = cell(ending="failed"), cell(ending="unfinished")
+    found = check(results(failed, unfinished, unfinished), "Cells")
+    assert found.said == "Of 3 cells, 2 unfinished, 1 failed."
+    assert check(results(failed, cell(ending="never_reached")), "Cells").said.endswith("1 never reached.")
 
 
 def test_long_lists_end_with_how_many_more_there_are() -> None:

@@ -18,7 +18,7 @@ from taskgrain.answers.program_words import reached
 from taskgrain.cli import report_table
 from taskgrain.graphs import graph_file
 from taskgrain.graphs.task_graph import TaskGraph, made
-from taskgrain.report import matrix, summary
+from taskgrain.report import matrix
 from taskgrain.report.charts import program
 from taskgrain.report.charts.chart import NO_CELL
 from taskgrain.report.figures import of_chart
@@ -78,7 +78,7 @@ def test_the_graph_has_tasks_of_the_length_that_was_measured(tmp_path: Path) -> 
 
 def test_a_reference_that_changed_is_told_from_tasks_of_other_times(tmp_path: Path) -> None:
     found = kept(tmp_path, slower=3.0)
-    ((_, said),) = summary.at_task_times(found)
+    ((_, said),) = task_times.said(found)
     assert any(one.startswith("The time with slow and <quick> is not known: the reference") for one in said)
     (asked,) = task_times.of_the_study(found)
     assert asked.question.program
@@ -98,7 +98,7 @@ def test_the_shape_needs_no_time(tmp_path: Path, begun: int) -> None:
     assert [one.heading for one in program.plots(found)] == ["Tasks at once", "How long its tasks are"]
     assert all(draw(figure).marks for figure in of_chart(program, found))
     assert "No system has a time yet" in program.SECTION.intro(found)
-    ((_, said),) = summary.at_task_times(found)
+    ((_, said),) = task_times.said(found)
     assert said[0] == "It has 10 tasks of 2.0 µs, together 20.0 µs."
     assert said[-1] == "No system has a time yet. --measure measures it."
     assert report_table.as_json(found)["advice"][0]["graph"]["critical_path"] == pytest.approx(20e-6)
