@@ -144,14 +144,9 @@ def write_drawing(kind: str, drawn: str, output: Path | None) -> None:
         import vl_convert  # slow to load, and nothing else here needs it
 
         data = vl_convert.svg_to_png(drawn, scale=2)
-    if output is None:
-        if kind == "png" and sys.stdout.isatty():
-            raise InputError("--output", "", "a file for the PNG, or standard output into one")
-        sys.stdout.buffer.write(data)
-        return
     from taskgrain.results import whole_file
 
-    whole_file.write(output, data)
+    whole_file.put_out(output, data)
 
 
 @graph_options(without=["nodes"])

@@ -11,13 +11,13 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 from taskgrain import __version__
-from taskgrain.results import columns, exported_file, outcome, ranking, reader
+from taskgrain.results import columns, outcome, ranking
 from taskgrain.results.cell import Cell, cells
 from taskgrain.results.columns import Shown
+from taskgrain.results.reader import Contents
 from taskgrain.words import quantity
 from taskgrain.words.errors import UsageError
 from taskgrain.words.interval import Interval
@@ -52,23 +52,22 @@ class Row:
         return {name: one for name, one in found.items() if one is not None}
 
 
-def write(folder: Path, kind: str, output: Path | None) -> list[str]:
-    """Writes one of `FORMATS` to a file, or to standard output; returns what is odd, and what is left out.
-
-    Raises `InputError` and `UsageError`.
-    """
-    contents = reader.read(folder)
-    reader.refuse_garbage(contents)
+def made(contents: Contents, kind: str) -> tuple[bytes, list[str]]:
+    """A folder in one of `FORMATS`, and what is left out. Raises `UsageError` where nothing is left."""
     every = list(cells(contents.shown).values())
     found = [one for one in every if not one.earlier]
-    warnings = contents.notes()
     if kind != "markdown" and not any(map(_known, found)):  # a dashboard would show the last
-        raise UsageError("; ".join([*warnings, "no cell has a METG with an interval"]))
-    made = FORMATS[kind](found)
-    exported_file.write(output, folder, made.encode("utf-8", "replace"))
+        raise UsageError("; ".join([*contents.notes(), "no cell has a METG with an interval"]))
+    left_out = []
     if earlier := len(every) - len(found):
-        warnings.append(f"{quantity.counted(earlier, 'cell')} of earlier builds or other machines left out")
-    return warnings if kind == "markdown" else warnings + _left_out(found)
+        left_out = [f"{quantity.counted(earlier, 'cell')} of earlier builds or other machines left out"]
+    if kind != "markdown":
+        left_out += [
+            f"{cell.name}: has no METG with an interval ({outcome.short(cell)}), and is left out"
+            for cell in found
+            if not _known(cell)
+        ]
+    return FORMATS[kind](found).encode("utf-8", "replace"), left_out
 
 
 def rows(found: Sequence[Cell]) -> list[Row]:
@@ -85,14 +84,6 @@ def _known(cell: Cell) -> bool:
 def _nanoseconds(number: Interval) -> Interval:
     parts = (number.value, number.low, number.high)
     return Interval(*(None if one is None else float(f"{1e9 * one:.{_DIGITS}g}") for one in parts))
-
-
-def _left_out(found: Sequence[Cell]) -> list[str]:
-    return [
-        f"{cell.name}: has no METG with an interval ({outcome.short(cell)}), and is left out"
-        for cell in found
-        if not _known(cell)
-    ]
 
 
 def _github_action_benchmark(found: Sequence[Cell]) -> str:

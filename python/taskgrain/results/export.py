@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import io
 import json
+import os
 from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from taskgrain.results import dashboards, exported_file, reader
+from taskgrain.results import dashboards, reader, whole_file
 from taskgrain.results.reader import Contents
 from taskgrain.results.tables import FORMULA, TABLES, Tables
 from taskgrain.words import numbers
@@ -21,20 +22,26 @@ if TYPE_CHECKING:
 
 
 def write(folder: Path, table: str, kind: str | None, output: Path | None) -> list[str]:
-    """Writes a table to a file, or to standard output; returns what is odd about the folder.
+    """Writes a table to a file, or to standard output; returns what is odd about the folder, and
+    what is left out.
 
     `kind` is the format; without one the file's name says it. Raises `InputError` and `UsageError`.
     """
     numbers.text(table, "--table", tuple(TABLES))
     chosen = _format(kind, output)
-    if chosen in dashboards.FORMATS:
-        if table != "cells":
-            raise InputError("--table", table, f"cells, of which --format {chosen} is")
-        return dashboards.write(folder, chosen, output)
+    if chosen in dashboards.FORMATS and table != "cells":
+        raise InputError("--table", table, f"cells, of which --format {chosen} is")
     contents = reader.read(folder)
     reader.refuse_garbage(contents)
-    exported_file.write(output, folder, FORMATS[chosen](contents, table))
-    return contents.notes()
+    left_out: list[str] = []
+    if chosen in dashboards.FORMATS:
+        made, left_out = dashboards.made(contents, chosen)
+    else:
+        made = FORMATS[chosen](contents, table)
+    if output and os.path.realpath(output) in [os.path.realpath(folder / name) for name in reader.FILES]:
+        raise InputError("--output", str(output), "a file that is not the results' own")
+    whole_file.put_out(output, made)
+    return contents.notes() + left_out
 
 
 def _format(kind: str | None, output: Path | None) -> str:

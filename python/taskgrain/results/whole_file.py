@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sys
 import threading
 from pathlib import Path
 
 from taskgrain.results.log_file import bring_to_disk
-from taskgrain.words.errors import unwritable
+from taskgrain.words.errors import InputError, unwritable
 
 
 def write(path: Path, content: bytes) -> None:
@@ -21,6 +22,18 @@ def write(path: Path, content: bytes) -> None:
         _write(Path(os.path.realpath(path)), content)
     except OSError as error:
         raise unwritable(path, error) from None
+
+
+def put_out(output: Path | None, content: bytes) -> None:
+    """Writes what `--output` is for, to standard output where no file is given; but no terminal gets what is
+    no text. Raises as `write` does, and `InputError`."""
+    if output is not None:
+        write(output, content)
+        return
+    if b"\0" in content and sys.stdout.isatty():
+        raise InputError("--output", "", "a file for what is no text, or standard output into one")
+    sys.stdout.buffer.write(content)
+    sys.stdout.buffer.flush()
 
 
 def _write(path: Path, content: bytes) -> None:

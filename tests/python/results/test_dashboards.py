@@ -10,7 +10,7 @@ import pytest
 import results_folder as made
 from jsonschema import validate
 
-from taskgrain.results import dashboards
+from taskgrain.results.export import write
 from taskgrain.words.errors import UsageError
 
 MPI, DASK, HPX, STARPU = (made.cell_name(one, "stencil_1d") for one in ("mpi", "dask", "hpx", "starpu"))
@@ -79,7 +79,7 @@ def folder(tmp_path: Path) -> Path:
 
 def export(folder: Path, kind: str) -> tuple[str, list[str]]:
     file = folder.parent / "exported"
-    warnings = dashboards.write(folder, kind, file)
+    warnings = write(folder, "cells", kind, file)
     return file.read_text("utf-8"), warnings
 
 
