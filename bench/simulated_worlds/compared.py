@@ -25,12 +25,13 @@ from taskgrain.measure.experiments.experiment import CellSettings, Experiment
 from taskgrain.measure.experiments.metg import MetgSearch
 from taskgrain.measure.record import CellState
 from taskgrain.measure.two_builds import LOOKS, Judge, Pair, UntilDecided
-from taskgrain.results.measurements import Conditions, Measurement
+from taskgrain.results.lines import SessionLine
+from taskgrain.results.measurements import Measurement
 from taskgrain.study.workload import Cell, Workload
 
 BETWEEN = 0.05
 """Standard deviation of what sessions of one build differ by, as a logarithm."""
-_CONDITIONS = Conditions("machine", processors=(0, 1), reference="kernel", reference_build="feed")
+_SESSION = SessionLine(machine="machine", cores=(0, 1))
 
 
 @dataclass(frozen=True)
@@ -170,5 +171,10 @@ def _round(searches: Sequence[Experiment], systems: Sequence[System], pause: flo
 
 def _measurement(folder: Path, workload: str, build: str, samples: Sequence[Sample]) -> Measurement:
     return Measurement(
-        folder, "system", workload, build, conditions=_CONDITIONS, cores=2, samples=tuple(samples)
+        *(folder, "system", workload, build),
+        session=_SESSION,
+        reference="kernel",
+        reference_build="feed",
+        cores=2,
+        samples=tuple(samples),
     )

@@ -143,13 +143,12 @@ def as_json(history: History) -> dict[str, Any]:
 
 
 def _series(one: Trend, by: Quantity, history: History) -> dict[str, Any]:
-    conditions = one.series.entries[0].measurement.conditions
     size, clock = one.series.size(), one.series.clock
     places = {id(entry): place for place, entry in enumerate(one.series.entries)}
     return {
         "system": one.series.system,
         "workload": one.series.workload,
-        "machine": conditions.machine,
+        "machine": one.series.entries[0].measurement.session.machine,
         **one.series.origin.fields,
         "apart": one.series.apart or None,
         "clock": clock if one.series.clocks else None,
@@ -166,8 +165,8 @@ def _series(one: Trend, by: Quantity, history: History) -> dict[str, Any]:
             {
                 "label": entry.log.label,
                 "time": entry.log.time,
-                "host": entry.measurement.conditions.host,
-                "boot": entry.measurement.conditions.boot,
+                "host": entry.measurement.session.where,
+                "boot": entry.measurement.session.boot,
                 "build": entry.measurement.build,
                 "version": entry.measurement.version,
                 "ending": entry.measurement.cell.ending,

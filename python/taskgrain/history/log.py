@@ -96,7 +96,7 @@ def measured(folder: Path, label: str | None = None, time: float | None = None) 
     every = [one for one in place.measurements if not one.earlier]
     supported = [one for one in every if one.cell.error != "unsupported"]
     ended = [one for one in supported if one.cell.ending.final]
-    known = [one for one in ended if one.conditions.machine and one.conditions.reference_build]
+    known = [one for one in ended if one.session.machine and one.reference_build]
     named = any(isinstance(line, SessionLine) and line.session for line in contents.stored)
     if not named or (ended and not known):
         raise UsageError(

@@ -57,7 +57,7 @@ def since(change: Change, by: Quantity) -> str:
     """A change in words."""
     larger = f"{called(by)} is {quantity.ratio_interval(change.ratio)} times as large"
     said = f"{larger} since {session(change.after)}; the session before was {session(change.before)}"
-    boots = [one.measurement.conditions.boot for one in (change.before, change.after)]
+    boots = [one.measurement.session.boot for one in (change.before, change.after)]
     if change.hosts:
         return f"{said}; measured on another host ({change.hosts})"
     return said + "; booted anew between the two" * (None not in boots and boots[0] != boots[1])
@@ -119,7 +119,7 @@ def summary(history: History) -> list[str]:
     first = f"{len(history.trends)} series by {called(history.question.by)}: {counts}. The margin is {share}."
     said = [first]
     entries = (entry for one in history.trends for entry in one.series.entries)
-    found = dict.fromkeys(host for entry in entries for host in entry.measurement.conditions.hosts)
+    found = dict.fromkeys(host for entry in entries for host in entry.measurement.session.hosts)
     said += [f"Measured {hosts.where(list(found))}."] if found else []
     if (moved := max(_moved(one.series) for one in history.trends)) > _MOVED:
         said.append(

@@ -170,7 +170,7 @@ def _change(levels: tuple[Sequence[Entry], Sequence[Entry]], ratio: Ratio, quest
 def _other_hosts(before: Sequence[Entry], after: Sequence[Entry]) -> str:
     """The hosts that measured most of each level, if they differ, and the levels have few hosts in common:
     then nobody knows whether the system changed or the host."""
-    one, other = (Counter(entry.measurement.conditions.host for entry in level) for level in (before, after))
+    one, other = (Counter(entry.measurement.session.where for entry in level) for level in (before, after))
     common = sum(min(one[host] / one.total(), other[host] / other.total()) for host in one)
     (first, _), (second, _) = one.most_common(1)[0], other.most_common(1)[0]
     moved = first and second and first != second and common < _IN_COMMON

@@ -106,7 +106,7 @@ def _part(
     here = call.session(systems, cores, facts.facts())
     for one in (last for side in sides[not by_turns :] for name in names for last in side.of(*name)[-1:]):
         for what, there, now in (
-            ("machine", one.conditions.machine, here.machine),
+            ("machine", one.session.machine, here.machine),
             ("build", one.build, here.builds[one.system]),
         ):
             if there and now and there != now:

@@ -176,7 +176,6 @@ def _of_machine(there: SessionLine, here: SessionLine) -> str:
         if one and other and one != other:
             return f"another {what} ({one} there, {other} here)"
     if there.hosts or here.hosts:
-        hosts = [", ".join(str(host.host) for host in one.hosts) or one.host for one in (there, here)]
-        names = " there, ".join(one or "one of unknown name" for one in hosts)
+        names = " there, ".join(one.where or "one of unknown name" for one in (there, here))
         return f"other hosts ({names} here: their cores, caches, memory or kernel differ)"
     return f"another machine ({there.host or 'its name is not known'}: other cores, caches, memory or kernel)"

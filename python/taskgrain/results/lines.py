@@ -148,6 +148,11 @@ class SessionLine(Line):
         """The builds that are known, by name."""
         return {one.name: one.build for one in self.systems if one.name and one.build}
 
+    @property
+    def where(self) -> str | None:
+        """The name of the machine, of several hosts all of them: others may be of the same kind."""
+        return ", ".join(str(one.host) for one in self.hosts) or self.host
+
 
 @dataclass(frozen=True, kw_only=True)
 class CellLine(OfCell):

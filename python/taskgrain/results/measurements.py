@@ -1,4 +1,4 @@
-"""Measurements: of each cell of a results folder its samples, and the conditions of them.
+"""Measurements: of each cell of a results folder its samples, and the conditions of it.
 
 A measurement is one cell, of one build of its system, as one folder has it: all of it or, if asked, one
 session of it. Rounds of two measurements of one folder have the same number only if they ran together.
@@ -18,40 +18,14 @@ from taskgrain.estimate.sample import Sample
 from taskgrain.results import reader, values
 from taskgrain.results.builds import builds_known, placed, plain
 from taskgrain.results.cell import Cell, folded
-from taskgrain.results.lines import CellLine, Host, Line, ReferenceLine, SessionLine
+from taskgrain.results.lines import CellLine, Line, ReferenceLine, SessionLine
 from taskgrain.results.samples import SESSION, counting
 from taskgrain.study.workload import REFERENCE, Workload
 
 
 @dataclass(frozen=True)
-class Conditions:
-    """The conditions of a measurement: only what has the same can be compared. None: not known."""
-
-    machine: str | None = None
-    """The fingerprint."""
-    host: str | None = None
-    """The name of the machine, of several hosts all of them: others may have the same fingerprint."""
-    boot: str | None = None
-    kernel: str | None = None
-    cpu: str | None = None
-    governor: str | None = None
-    processors: tuple[int, ...] | None = None
-    reference: str | None = None
-    """The program that efficiency is measured against."""
-    reference_build: str | None = None
-    harness: str | None = None
-    """Version and commit of taskgrain."""
-    settings: Mapping[str, object] = field(default_factory=dict)
-    """Threshold, steps, and whatever else changes what is measured."""
-    variables: Mapping[str, Any] = field(default_factory=dict)
-    """Environment variables that were passed on purpose, or that choose libraries."""
-    hosts: tuple[Host, ...] = ()
-    """The hosts of the first session, if there were several."""
-
-
-@dataclass(frozen=True)
 class Measurement:
-    """One cell of one build."""
+    """One cell of one build, with the conditions of it: only what has the same can be compared."""
 
     folder: Path
     system: str
@@ -60,7 +34,15 @@ class Measurement:
     earlier: bool = False
     """True if it is of an earlier build than the folder's last."""
     sessions: tuple[str, ...] = ()
-    conditions: Conditions = field(default_factory=Conditions)
+    session: SessionLine = SessionLine()
+    """The first of them, which says where it was measured."""
+    reference: str | None = None
+    """The program that efficiency is measured against."""
+    reference_build: str | None = None
+    settings: Mapping[str, object] = field(default_factory=dict)
+    """Threshold, steps, and whatever else changes what is measured."""
+    variables: Mapping[str, Any] = field(default_factory=dict)
+    """Environment variables that were passed on purpose, or that choose libraries."""
     cores: int | None = None
     version: str | None = None
     """The version of the runtime, as the driver said it."""
@@ -148,21 +130,11 @@ def _measurement(
         build=builds.get(system),
         earlier=cell.earlier,
         sessions=tuple(dict.fromkeys(one.session for one in cell.sessions.values() if one.session)),
-        conditions=Conditions(
-            machine=session.machine,
-            host=", ".join(str(one.host) for one in session.hosts) or session.host,
-            boot=session.boot,
-            kernel=session.kernel,
-            cpu=session.cpu,
-            governor=session.governor,
-            processors=session.cores or None,
-            reference=program,
-            reference_build=builds.get(program),
-            harness=" ".join(one for one in (session.taskgrain, session.commit) if one) or None,
-            settings=settings,
-            variables=_variables(session, system),
-            hosts=session.hosts,
-        ),
+        session=session,
+        reference=program,
+        reference_build=builds.get(program),
+        settings=settings,
+        variables=_variables(session, system),
         cores=cell.cores,
         version=values.text((line.driver or {}).get("version")) or None if line else None,
         samples=samples(cell),

@@ -45,7 +45,7 @@ def test_the_numbers_of_a_cell(tmp_path: Path) -> None:
     (measurement,) = found.measurements
     assert (measurement.system, measurement.workload) == ("mpi", "stencil_1d/width=4")
     assert (measurement.build, measurement.version, measurement.cores) == ("aaaa1111", "2.1", 2)
-    assert measurement.conditions.machine == "abcd1234"
+    assert measurement.session.machine == "abcd1234"
     entry = Entry(found, measurement)
     assert entry.number("metg") == Interval(1e-6, 1e-6 / 1.02, 1.02e-6)
     assert measurement.cell.number("floor").value == pytest.approx(1e-6 / 3)

@@ -36,12 +36,11 @@ def test_what_a_cell_was_measured_under(tmp_path: Path) -> None:
     assert measurement.build == FIRST and not measurement.earlier
     assert measurement.sessions == ("11111111",) and opened(folder).sessions == ("11111111",)
     assert (measurement.begin, measurement.end, measurement.cores) == (50.0, 59.0, 2)
-    conditions = measurement.conditions
-    assert conditions.machine == "abcd1234"
-    assert conditions.processors == (0, 1)
-    assert (conditions.reference, conditions.reference_build) == ("taskgrain-reference", "feed0000feed0000")
-    assert conditions.settings["threshold"] == 0.5 and conditions.settings["validate"] == "sample"
-    assert conditions.settings["radix"] == 3, "the default of what the line lacks"
+    assert measurement.session.machine == "abcd1234"
+    assert measurement.session.cores == (0, 1)
+    assert (measurement.reference, measurement.reference_build) == ("taskgrain-reference", "feed0000feed0000")
+    assert measurement.settings["threshold"] == 0.5 and measurement.settings["validate"] == "sample"
+    assert measurement.settings["radix"] == 3, "the default of what the line lacks"
     assert len(measurement.samples) == 10 * (len(made.SIZES) + 1)
 
 
@@ -89,8 +88,7 @@ def test_a_folder_without_a_session_does_not_say_where_it_was_measured(tmp_path:
     lines = [made.cell("a", "fft", 1.0), *made.runs("a", "fft", 1e-7)]
     (measurement,) = opened(made.write(tmp_path / "r", lines)).measurements
     assert (measurement.build, measurement.sessions) == (None, ())
-    conditions = measurement.conditions
-    assert (conditions.machine, conditions.reference_build) == (None, None) and measurement.samples
+    assert (measurement.session.machine, measurement.reference_build) == (None, None) and measurement.samples
 
 
 def test_lines_before_the_first_session_are_of_its_builds(tmp_path: Path) -> None:

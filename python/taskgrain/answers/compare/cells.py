@@ -155,7 +155,7 @@ def compare(sides: Sequence[Side], question: Question | None = None) -> Comparis
 
 def _hosts(side: Side) -> tuple[Host, ...]:
     every = (one for cell in side.cells for one in side.of(*cell))
-    return tuple(dict.fromkeys(host for one in every for host in one.conditions.hosts))
+    return tuple(dict.fromkeys(host for one in every for host in one.session.hosts))
 
 
 def _keys(first: Side, other: Side) -> Iterator[tuple[tuple[str, str], tuple[str, str]]]:
@@ -268,7 +268,7 @@ class _Pair:
         return replace(blank, verdict=verdict, why=why)
 
     def _threshold(self) -> float:
-        stored = self.contender[0].conditions.settings.get("threshold")
+        stored = self.contender[0].settings.get("threshold")
         return stored if isinstance(stored, float) else Settings.threshold
 
     def _ratio(

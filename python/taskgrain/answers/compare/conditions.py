@@ -5,7 +5,8 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Sequence
 
-from taskgrain.results.measurements import Conditions, Measurement, Measurements
+from taskgrain.results.lines import SessionLine
+from taskgrain.results.measurements import Measurement, Measurements
 from taskgrain.study.variables import MOST, SECRET
 from taskgrain.words import quantity
 
@@ -21,7 +22,7 @@ _SHOWN = 60
 def differences(first: Measurement, second: Measurement, *, across_hosts: bool = False) -> Iterator[str]:
     """Differences between two sessions that no scatter between sessions explains. The name of the host is one
     of them unless the user says that hosts of one kind can be compared."""
-    one, other = first.conditions, second.conditions
+    one, other = first.session, second.session
     if one.machine is None or other.machine is None:
         yield "the machine of one side is not known"
     elif one.machine != other.machine:
@@ -30,43 +31,39 @@ def differences(first: Measurement, second: Measurement, *, across_hosts: bool =
         yield f"other frequency governor ({one.governor or 'none'}, {other.governor or 'none'})"
     elif not across_hosts and (hosts := other_hosts(first, second)):
         yield f"measured on another host ({hosts}); --across-hosts compares hosts of one kind"
-    if one.processors != other.processors:
-        yield f"other processors ({_listed(one.processors)}; {_listed(other.processors)})"
-    if one.reference != other.reference:
-        yield f"other reference ({one.reference}, {other.reference})"
-    elif one.reference_build is None or other.reference_build is None:
+    if one.cores != other.cores:
+        yield f"other processors ({_listed(one.cores)}; {_listed(other.cores)})"
+    if first.reference != second.reference:
+        yield f"other reference ({first.reference}, {second.reference})"
+    elif first.reference_build is None or second.reference_build is None:
         yield "the build of the reference of one side is not known"
-    elif one.reference_build != other.reference_build:
+    elif first.reference_build != second.reference_build:
         yield "another build of the reference"
     if first.cores != second.cores:
         yield f"other number of cores ({first.cores}, {second.cores})"
-    yield from _settings(one, other)
+    yield from settings(first, second)
 
 
 def other_hosts(first: Measurement, second: Measurement) -> str:
     """The two hosts, if both are known and are not the same."""
-    one, other = first.conditions.host, second.conditions.host
+    one, other = first.session.where, second.session.where
     return f"{one} → {other}" if one and other and one != other else ""
 
 
 def settings(first: Measurement, second: Measurement) -> Iterator[str]:
     """Settings that differ; two measurements of one folder have the same but for what their cells are."""
-    yield from _settings(first.conditions, second.conditions)
-
-
-def _settings(one: Conditions, other: Conditions) -> Iterator[str]:
-    known = sorted(one.settings.keys() | other.settings.keys())
+    known = sorted(first.settings.keys() | second.settings.keys())
     for name in known:
         if name == "dag" and "dag_hash" in known:  # the content counts, not where it lies
             continue
-        values = one.settings.get(name), other.settings.get(name)
+        values = first.settings.get(name), second.settings.get(name)
         if None not in values and values[0] != values[1]:
             yield f"other settings ({name}: {values[0]}, {values[1]})"
 
 
 def variables(first: Measurement, second: Measurement) -> Iterator[str]:
     """Environment variables that differ, as they may be what is compared, and those of which nobody knows."""
-    one, other = first.conditions.variables, second.conditions.variables
+    one, other = first.variables, second.variables
     for name in sorted(one.keys() | other.keys()):
         if one.get(name) != other.get(name):
             begin = _first_difference(one.get(name), other.get(name))
@@ -91,14 +88,14 @@ def _value(value: object, differs: int) -> str:
     return "not set" if value is None else cut or "empty"
 
 
-def _of_machine(one: Conditions, other: Conditions) -> str:
+def _of_machine(one: SessionLine, other: SessionLine) -> str:
     for first, second in ((one.cpu, other.cpu), (one.kernel, other.kernel)):
         if first and second and first != second:
             return f"{first}; {second}"
     return "other caches, cores or memory"
 
 
-def _listed(processors: Sequence[int] | None) -> str:
+def _listed(processors: Sequence[int]) -> str:
     return ",".join(map(str, processors)) if processors else "not known"
 
 

@@ -116,7 +116,7 @@ def notes(contender: Measurements, baseline: Measurements) -> Iterator[str]:
         yield f"{one.system} uses {one.cores} of the cores, {other.system} {other.cores}"
     if len({one.build for one in (*contender, *baseline)}) == 1 and contender[0].build:
         yield "the build is the same on both sides"
-    if len({one.conditions.harness for one in (*contender, *baseline)}) > 1:
+    if len({(one.session.taskgrain, one.session.commit) for one in (*contender, *baseline)}) > 1:
         yield "another version of taskgrain measured the other side"
     if hosts := other_hosts(baseline[0], contender[0]):
         yield f"measured on another host ({hosts})"

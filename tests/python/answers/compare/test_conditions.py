@@ -9,23 +9,26 @@ from typing import Any
 import pytest
 
 from taskgrain.answers.compare.conditions import differences, settings, too_far_apart, variables
-from taskgrain.results.measurements import Conditions, Measurement
+from taskgrain.results.lines import SessionLine
+from taskgrain.results.measurements import Measurement
 
-KNOWN = Conditions(
-    machine="m",
-    host="n1",
-    kernel="6.1",
-    cpu="CPU 1",
-    governor="performance",
-    processors=(0, 1),
+SESSION = SessionLine(machine="m", host="n1", kernel="6.1", cpu="CPU 1", governor="performance", cores=(0, 1))
+MEASUREMENT = Measurement(
+    *(Path("r"), "mpi", "fft/width=4", "aaaa"),
+    session=SESSION,
     reference="taskgrain-reference",
     reference_build="feed",
     settings={"threshold": 0.5, "isa": "auto"},
-)
-MEASUREMENT = Measurement(
-    Path("r"), "mpi", "fft/width=4", "aaaa", conditions=KNOWN, cores=2, begin=0.0, end=60.0
+    cores=2,
+    begin=0.0,
+    end=60.0,
 )
 HOUR = 3600.0
+
+
+def elsewhere(**changes: Any) -> Measurement:
+    """The same of a session that differs."""
+    return replace(MEASUREMENT, session=replace(SESSION, **changes))
 
 
 def test_the_same_conditions_have_no_differences() -> None:
@@ -45,8 +48,19 @@ def test_the_same_conditions_have_no_differences() -> None:
             {"host": "n2"},
             "measured on another host (n1 → n2); --across-hosts compares hosts of one kind",
         ),
-        ({"processors": (0, 2)}, "other processors (0,1; 0,2)"),
-        ({"processors": None}, "other processors (0,1; not known)"),
+        ({"cores": (0, 2)}, "other processors (0,1; 0,2)"),
+        ({"cores": ()}, "other processors (0,1; not known)"),
+    ],
+    ids=str,
+)
+def test_each_difference_is_named(changes: dict[str, Any], said: str) -> None:
+    assert list(differences(MEASUREMENT, elsewhere(**changes))) == [said]
+    assert list(differences(elsewhere(**changes), MEASUREMENT)), "in both directions"
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
         ({"reference": "peak"}, "other reference (taskgrain-reference, peak)"),
         ({"reference_build": "f00d"}, "another build of the reference"),
         ({"reference_build": None}, "the build of the reference of one side is not known"),
@@ -58,24 +72,21 @@ def test_the_same_conditions_have_no_differences() -> None:
     ],
     ids=str,
 )
-def test_each_difference_is_named(changes: dict[str, Any], said: str) -> None:
-    other = replace(MEASUREMENT, conditions=replace(KNOWN, **changes))
+def test_what_else_differs_is_named(changes: dict[str, Any], said: str) -> None:
+    other = replace(MEASUREMENT, **changes)
     assert list(differences(MEASUREMENT, other)) == [said]
     assert list(differences(other, MEASUREMENT)), "in both directions"
 
 
 def test_another_host_of_the_same_kind_is_no_difference_where_the_user_says_so_or_nobody_knows() -> None:
     for changes in ({"host": "n2"}, {"host": None}, {"boot": "other"}):
-        other = replace(MEASUREMENT, conditions=replace(KNOWN, **changes))
+        other = elsewhere(**changes)
         assert list(differences(MEASUREMENT, other, across_hosts=changes.get("host") is not None)) == []
 
 
 def test_variables_that_differ_are_named() -> None:
     env = {"MALLOC_ARENA_MAX": "1", "LD_LIBRARY_PATH": "/new"}
-    one, other = (
-        replace(MEASUREMENT, conditions=replace(KNOWN, variables=each))
-        for each in (env, {"LD_LIBRARY_PATH": "/old"})
-    )
+    one, other = (replace(MEASUREMENT, variables=each) for each in (env, {"LD_LIBRARY_PATH": "/old"}))
     assert list(variables(one, other)) == [
         "LD_LIBRARY_PATH is /new on one side, and /old on the other",
         "MALLOC_ARENA_MAX is 1 on one side, and not set on the other",
@@ -85,20 +96,18 @@ def test_variables_that_differ_are_named() -> None:
 
 def test_a_value_that_is_not_stored_whole_is_said_not_to_be_compared() -> None:
     env = {"API_TOKEN": "(secret)", "LONG": "x" * 1000}
-    one = replace(MEASUREMENT, conditions=replace(KNOWN, variables=env))
+    one = replace(MEASUREMENT, variables=env)
     assert list(variables(one, one)) == [
         "API_TOKEN is a secret, which is not stored: its values are not compared",
         "LONG is stored up to character 1000: the rest of its values is not compared",
     ]
-    other = replace(one, conditions=replace(KNOWN, variables=env | {"LONG": "y"}))
+    other = replace(one, variables=env | {"LONG": "y"})
     assert list(variables(one, other))[1] == f"LONG is {'x' * 60}… on one side, and y on the other"
 
 
 def test_long_values_are_cut_where_they_differ() -> None:
     one, other = (
-        replace(
-            MEASUREMENT, conditions=replace(KNOWN, variables={"JAVA_OPTS": f"{'-Xs1 ' * 20}-XX:+Use{which}"})
-        )
+        replace(MEASUREMENT, variables={"JAVA_OPTS": f"{'-Xs1 ' * 20}-XX:+Use{which}"})
         for which in ("G1GC", "ZGC")
     )
     (said,) = variables(one, other)
@@ -110,7 +119,7 @@ def test_other_cores_are_a_difference() -> None:
 
 
 def test_a_setting_that_is_not_known_is_no_difference() -> None:
-    other = replace(MEASUREMENT, conditions=replace(KNOWN, settings={"isa": None, "threshold": 0.8}))
+    other = replace(MEASUREMENT, settings={"isa": None, "threshold": 0.8})
     assert list(settings(MEASUREMENT, other)) == ["other settings (threshold: 0.5, 0.8)"]
 
 
@@ -143,7 +152,7 @@ def test_sessions_of_one_hour_do_not_show_how_days_differ() -> None:
 
 def test_a_dag_is_known_by_its_content_and_not_by_its_place() -> None:
     here, there = ({"dag": path, "dag_hash": 7} for path in ("/a/d.json", "/b/d.json"))
-    one, other = (replace(MEASUREMENT, conditions=replace(KNOWN, settings=each)) for each in (here, there))
+    one, other = (replace(MEASUREMENT, settings=each) for each in (here, there))
     assert list(settings(one, other)) == []
-    changed = replace(MEASUREMENT, conditions=replace(KNOWN, settings=here | {"dag_hash": 8}))
+    changed = replace(MEASUREMENT, settings=here | {"dag_hash": 8})
     assert list(settings(one, changed)) == ["other settings (dag_hash: 7, 8)"]
