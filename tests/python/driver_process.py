@@ -5,13 +5,11 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import selectors
 import subprocess
-import time
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from taskgrain._core import descendants
@@ -23,8 +21,6 @@ CORES = tuple(sorted(os.sched_getaffinity(0))[:2])
 REPOSITORY = Path(__file__).parents[2]
 
 Answer = dict[str, Any]
-_SECONDS = 300.0
-"""The longest that an answer or an end may take, times the patience of the system."""
 
 
 def runnable(nested: bool = False) -> dict[str, System]:
@@ -63,62 +59,42 @@ def marked(mark: str) -> list[int]:
 
 
 class DriverProcess:
-    """Started with the harness's command and environment; ended, whatever happens, with the `with` block."""
+    """Started with the harness's command and environment; ended, whatever happens, with the `with` block.
+    The time limit of a test ends what hangs."""
 
     def __init__(
         self, one: System, cores: Sequence[int] = CORES, extra: Mapping[str, str] | None = None
     ) -> None:
+        self._said = tempfile.TemporaryFile()  # noqa: SIM115 (`end` closes it)
         self._process = subprocess.Popen(
-            one.launch(cores).command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            one.launch(cores).command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._said,
             env=environment_of(one, cores, extra),
         )  # fmt: skip
-        assert self._process.stdin and self._process.stdout and self._process.stderr
-        self._input, self._output, self._errors = (
-            self._process.stdin, self._process.stdout, self._process.stderr
-        )  # fmt: skip
-        os.set_blocking(self._output.fileno(), False)
-        os.set_blocking(self._errors.fileno(), False)
-        self._patience = one.patience
-        self._lines: list[bytes] = []
-        self._rest = b""
-        self.log = b""
-        """What the driver printed beside its answers."""
+        assert self._process.stdin and self._process.stdout
+        self._input, self._output = self._process.stdin, self._process.stdout
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.end()
 
-    def ask(self, request: Mapping[str, object] | str, seconds: float = _SECONDS) -> Answer:
-        """The answer to one request; a text is sent as it is. Fails if there is none in time."""
+    def ask(self, request: Mapping[str, object] | str) -> Answer:
+        """The answer to one request; a text is sent as it is."""
         line = request if isinstance(request, str) else json.dumps(request)
-        try:
+        with contextlib.suppress(BrokenPipeError):
             self._input.write(line.encode() + b"\n")
             self._input.flush()
-        except BrokenPipeError:
-            raise AssertionError(f"the driver is gone: {self.log.decode(errors='replace')}") from None
-        deadline = time.monotonic() + self._patience * seconds
-        while not self._lines:
-            assert self._read(deadline), f"no answer to {line[:200]}: {self.log.decode(errors='replace')}"
-        answer = json.loads(self._lines.pop(0).removeprefix(PREFIX))
-        assert isinstance(answer, dict)
-        return answer
-
-    def _read(self, deadline: float) -> bool:
-        """Takes what the driver has printed. False if it ended, or the time is over."""
-        with selectors.DefaultSelector() as selector:
-            selector.register(self._output, selectors.EVENT_READ)
-            selector.register(self._errors, selectors.EVENT_READ)
-            ready = selector.select(max(0.0, deadline - time.monotonic()))
-        self.log += self._errors.read() or b""
-        block = self._output.read() or b""
-        *lines, self._rest = (self._rest + block).split(b"\n")
-        self._lines += [line for line in lines if line.startswith(PREFIX)]
-        self.log += b"".join(line + b"\n" for line in lines if not line.startswith(PREFIX))
-        return bool(ready) and (bool(block) or self._process.poll() is None)
+        printed = []
+        for one in self._output:
+            if one.startswith(PREFIX):
+                answer = json.loads(one.removeprefix(PREFIX))
+                assert isinstance(answer, dict)
+                return answer
+            printed.append(one)
+        self._said.seek(0)
+        log = (b"".join(printed) + self._said.read()).decode(errors="replace")
+        raise AssertionError(f"the driver is gone, without an answer to {line[:200]}: {log}")
 
     def ranks(self) -> list[int]:
         """The processes of MPI that run the driver itself."""
@@ -137,12 +113,12 @@ class DriverProcess:
     def hang_up(self) -> int:
         """Ends the driver's input and returns its exit code."""
         self._input.close()
-        return self._process.wait(self._patience * _SECONDS)
+        return self._process.wait()
 
     def quit(self) -> int:
         self._input.write(b'{"op":"quit"}\n')
         self._input.flush()
-        return self._process.wait(self._patience * _SECONDS)
+        return self._process.wait()
 
     def kill(self) -> None:
         self._process.kill()
@@ -156,6 +132,6 @@ class DriverProcess:
                     self._process.wait(60.0)
                 except subprocess.TimeoutExpired:
                     continue
-        for stream in (self._input, self._output, self._errors):
+        for stream in (self._input, self._output, self._said):
             with contextlib.suppress(BrokenPipeError):
                 stream.close()

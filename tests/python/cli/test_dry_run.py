@@ -102,7 +102,9 @@ def test_a_command_can_be_copied_into_a_shell(taskgrain: Command, systems: Path)
     file = systems / "fast" / "system.toml"
     file.write_text('default = true\n[launch]\ncommand = ["/my programs/driver", "a b", "$HOME"]\n')
     core = min(os.sched_getaffinity(0))
-    shown = taskgrain("run", "--systems", systems, "--dry-run", "--cores", 1).out
+    words = ("run", "--systems", systems, "--dry-run", "--cores", 1)
+    assert json.loads(taskgrain(*words, "--json").out)["seconds"] is None
+    shown = taskgrain(*words).out
     (line,) = [one for one in shown.splitlines() if one.startswith("fast: ")]
     assert shlex.split(line)[1:] == [f"TASKGRAIN_CORES={core}", "/my programs/driver", "a b", "$HOME"]
 

@@ -94,18 +94,6 @@ def test_refusals(taskgrain: Command, systems: Path, words: list[str], message: 
     assert message in result.err
 
 
-def test_a_dry_run_starts_no_driver(taskgrain: Command, systems: Path, tmp_path: Path) -> None:
-    file = systems / "fast" / "system.toml"
-    mark = tmp_path / "started"
-    file.write_text(f'default = true\n[launch]\ncommand = ["/bin/sh", "-c", "touch {mark}"]\n')
-    shown = taskgrain("run", "--systems", systems, "--dry-run", "--width", 3)
-    assert (shown.code, shown.err) == (0, "")
-    assert "fast/stencil_1d/width=3" in shown.out
-    assert not mark.exists()
-    plan = json.loads(taskgrain("run", "--systems", systems, "--dry-run", "--json").out)
-    assert plan["seconds"] is None
-
-
 def test_a_task_time_in_the_place_of_iterations(taskgrain: Command, systems: Path) -> None:
     words = ("run", "--systems", systems, "--steps", 100, "--iterations", "64us", "--cores", 1)
     shown = taskgrain(*words)

@@ -192,24 +192,6 @@ def owned(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("said", "own"),
-    [
-        ("run --system mpi,tbb", "run --systems mine --systems other --system mine,other"),
-        ("metg --systems mine --system mine --budget 5m", "metg --systems mine --system mine --budget 5"),
-        (f"compare docs/results/{MEASURED.name}@a b", "compare results/own@mine b"),
-        ("compare --build old new --system a", "compare --build old new --system mine"),
-        (
-            "compare --build a/driver b/driver --system a",
-            "compare --systems mine --systems other --build a/driver b/driver --system mine",
-        ),
-        ("history file --system a,b,c", "history file --system mine,other"),
-    ],
-)
-def test_what_who_has_systems_of_their_own_types(said: str, own: str) -> None:
-    assert as_own(Block("sh", f"taskgrain {said}\n", 1)).text == f"taskgrain {own}\n"
-
-
-@pytest.mark.parametrize(
     "page",
     [
         pytest.param(one, marks=getattr(pytest.mark, "deep" if one in LONG_HOW_TOS else "submission"))
@@ -250,31 +232,6 @@ def test_a_how_to_serves_who_has_systems_of_their_own(
 def test_a_bad_page_is_found_out(page: str, complaint: str, tmp_path: Path) -> None:
     with pytest.raises((PageError, ValueError), match=re.escape(complaint)):
         run_page(page, tmp_path)
-
-
-def test_a_good_page_is_run_in_order(tmp_path: Path) -> None:
-    page = """
-```text title="folder/a"
-word
-```
-```sh
-cat folder/a; touch b
-```
-<!-- output -->
-```text
-word
-```
-<!-- not run: it would fail -->
-
-```sh
-false
-```
-```python
-assert __import__("pathlib").Path("b").exists()
-```
-"""
-    run_page(page, tmp_path)
-    assert (tmp_path / "b").exists()
 
 
 def test_every_example_is_built_run_and_shown() -> None:

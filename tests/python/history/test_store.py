@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import stat
 from pathlib import Path
 
 import pytest
@@ -122,15 +121,3 @@ def test_a_session_is_brought_to_the_disk(file: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr(os, "fsync", synced.append)
     store.add(file, [session("c2")])
     assert len(synced) == 2, "the file and its folder"
-
-
-def test_a_folder_that_cannot_be_brought_to_the_disk_loses_nothing(
-    file: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def sync(descriptor: int) -> None:
-        if stat.S_ISDIR(os.fstat(descriptor).st_mode):
-            raise OSError(22, "Invalid argument")
-
-    monkeypatch.setattr(os, "fsync", sync)
-    added, _ = store.add(file, [session("c2")])
-    assert added and [log.label for log in store.read(file).logs][-1] == "c2"

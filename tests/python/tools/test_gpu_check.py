@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import runpy
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -13,16 +12,6 @@ import pytest
 
 SCRIPT = Path(__file__).parents[3] / "tools" / "gpu-check"
 PARTS: dict[str, Any] = runpy.run_path(str(SCRIPT))
-
-
-@pytest.mark.parametrize(
-    "words", ((), ("run",), ("prepare",), ("run", "out", "--seconds", "soon"), ("pack", "out"))
-)
-def test_arguments_that_cannot_be(words: tuple[str, ...]) -> None:
-    command = [sys.executable, str(SCRIPT), *words]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 2
-    assert "usage: gpu-check" in done.stderr
 
 
 def test_a_step_that_fails_does_not_stop_the_others(

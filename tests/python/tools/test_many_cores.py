@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import runpy
-import subprocess
-import sys
 from argparse import Namespace
 from pathlib import Path
 from typing import Any
@@ -47,13 +45,6 @@ class Simulated(PARTS["ManyCores"]):  # type: ignore[misc]
             return next((answers[word] for word in answers if word in said), json.dumps(systems))
         self.clock += min(limit, 60 if "cmake" in said else limit, self.left)
         return json.dumps({"cells": []})
-
-
-@pytest.mark.parametrize("words", ((), ("out", "--seconds", "soon"), ("out", "more")))
-def test_arguments_that_cannot_be(words: tuple[str, ...]) -> None:
-    done = subprocess.run([sys.executable, str(SCRIPT), *words], capture_output=True, text=True)
-    assert done.returncode == 2
-    assert "usage: many-cores" in done.stderr
 
 
 @pytest.mark.parametrize("here", (1, 2, 16, 24, 256))
