@@ -120,16 +120,6 @@ def test_steps_are_as_wide_as_the_help_says(taskgrain: Command, systems: Path) -
     assert {one["tasks_per_core"] for one in study["workloads"]} == {1, 8}
 
 
-def test_neighbours_mean_others_and_a_pattern_that_counts_them(taskgrain: Command, systems: Path) -> None:
-    plan = taskgrain("metg", "--systems", systems, "--neighbours", 5, "--width", 16, "--dry-run", "--json")
-    (cell,) = json.loads(plan.out)["cells"]
-    assert cell["cell"] == "fast/nearest/radix=6/width=16"
-    narrow = taskgrain("metg", "--systems", systems, "--neighbours", 5, "--width", 5)
-    assert narrow.code == 2 and "--neighbours: 5 need a width of at least 6" in narrow.err
-    both = taskgrain("metg", "--systems", systems, "--neighbours", 5, "--radix", 5)
-    assert both.code == 2 and "give this or --" in both.err
-
-
 def test_a_graph_that_would_be_all_ramp_is_refused_before_anything_is_written(
     taskgrain: Command, systems: Path, tmp_path: Path
 ) -> None:

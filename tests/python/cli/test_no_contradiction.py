@@ -1,11 +1,7 @@
-"""No table and no answer contradicts itself, whatever results it is of: stored ones, and noisy ones.
-
-To try other folders, name them in TASKGRAIN_TEST_RESULTS, with colons between them.
-"""
+"""No table and no answer contradicts itself, whatever results it is of: stored ones, and noisy ones."""
 
 from __future__ import annotations
 
-import os
 import re
 from dataclasses import replace
 from itertools import pairwise
@@ -25,11 +21,10 @@ from taskgrain.results.columns import times_the_best, to_best
 from taskgrain.words.interval import Interval
 
 STORED = Path(__file__).parents[3] / "docs/results"
-OTHERS = [Path(one) for one in os.environ.get("TASKGRAIN_TEST_RESULTS", "").split(":") if one]
 QUICK = ("2026-11-27-default", "2026-11-24-rate", "2026-11-26-h200")
 FOLDERS = [
-    pytest.param(one, marks=() if one.name in QUICK or one in OTHERS else pytest.mark.deep, id=one.name)
-    for one in [*sorted(STORED.glob("2*")), *OTHERS]
+    pytest.param(one, marks=() if one.name in QUICK else pytest.mark.deep, id=one.name)
+    for one in sorted(STORED.glob("2*"))
 ]
 TIMES = [10.0**power * step for power in range(-8, -2) for step in (1.0, 3.0)]
 """Of tasks, in seconds."""

@@ -13,17 +13,6 @@ from hypothesis import strategies as st
 from taskgrain.drive.log import DriverLog
 
 
-def test_log_is_capped_with_a_notice(tmp_path: Path) -> None:
-    log = DriverLog(tmp_path / "x.log", largest=100)
-    for number in range(100):
-        log.write(b"line %d" % number)
-    log.close()
-    text = (tmp_path / "x.log").read_text()
-    assert len(text) < 200
-    assert "the log is full" in text
-    assert log.tail().endswith("line 99")
-
-
 def test_the_log_of_an_earlier_start_counts(tmp_path: Path) -> None:
     for _ in range(3):
         log = DriverLog(tmp_path / "logs" / "x.log", largest=20)

@@ -105,8 +105,6 @@ FAILING = {
     "exits": ("crash", "exit code 3"),
     "rubbish": ("protocol", "not JSON"),
     "answers": ("protocol", "answer to run 0"),
-    "lies": ("validation", "0 tasks were executed; the graphs hold 8"),
-    "short": ("protocol", "a list of 2 numbers"),
     "closes_stdout": ("crash", "closed its standard streams"),
     "violation": ("validation", "too early (kind 'early', graph 0, step 12, point 3)"),
     "unsupported": ("unsupported", "unsupported it is"),
@@ -124,7 +122,7 @@ def test_failures_are_named(sessions: list[Session], tmp_path: Path, mode: str) 
     assert "\n" not in caught.value.message
     assert session.alive == (kind not in ("crash", "protocol", "timeout"))
     if session.alive:  # it goes on serving
-        with pytest.raises(DriverError, match=r"executed|it is|too early"):
+        with pytest.raises(DriverError, match=r"it is|too early"):
             session.run([GRAPH], repeats=2)
     else:
         assert session.start().system == "hostile"

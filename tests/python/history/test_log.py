@@ -130,13 +130,6 @@ def test_only_what_a_history_needs_is_kept(tmp_path: Path) -> None:
         measured(made.folder(tmp_path / "s", unfinished))
 
 
-def test_label_and_time_are_those_of_the_measurement_or_those_given(tmp_path: Path) -> None:
-    folder = made.folder(tmp_path / "r", made.metg("mpi", 1e-6, made.BEGIN))
-    found, given = measured(folder)[0], measured(folder, "c1", 9.0)[0]
-    assert (found.label, found.time) == ("2026-05-28 20:26", made.BEGIN)
-    assert (given.label, given.time) == ("c1", 9.0)
-
-
 @pytest.mark.parametrize("change", [{"reference": None}, {"machine": None}])
 def test_results_of_an_unknown_machine_or_reference_are_refused(
     tmp_path: Path, change: dict[str, object]

@@ -200,12 +200,6 @@ def test_an_interrupt_takes_no_time_and_asks_nothing_of_drivers(
     assert all(line["elapsed"] < 100.0 for line in known)
 
 
-def test_a_budget_that_ends_before_the_first_run(tmp_path: Path) -> None:
-    states = measure(tmp_path, World(), Settings(cores=2, budget=1e-3))
-    endings = [state.stored.ending for state in states]
-    assert set(endings) == {"budget"}
-
-
 def test_the_empty_kernel_has_no_peak(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="kernel: empty is not allowed"):
         measure(tmp_path, World(), table={"patterns": ["trivial"], "kernel": "empty"})

@@ -69,17 +69,6 @@ def test_sorts_by_a_number_and_by_text(browser: webdriver.Chrome, report: str) -
     assert column(browser, 0) == sorted(before)
 
 
-def test_sorts_by_the_keyboard(browser: webdriver.Chrome, report: str) -> None:
-    show(browser, report)
-    open_all(browser)
-    header, _ = head(browser, "Times the best")
-    button = header.find_element(By.TAG_NAME, "button")
-    button.send_keys(Keys.ENTER)
-    assert header.get_dom_attribute("aria-sort") == "ascending"
-    button.send_keys(Keys.SPACE)
-    assert header.get_dom_attribute("aria-sort") == "descending"
-
-
 @pytest.mark.parametrize("width", [320, 375, 768, 1280])
 def test_no_scrolling_to_the_side(browser: webdriver.Chrome, report: str, width: int) -> None:
     show(browser, report, width)

@@ -243,13 +243,3 @@ def test_standard_output(tmp_path: Path, capsysbinary: pytest.CaptureFixture[byt
         .out.decode()
         .startswith("cell,system,pattern,width,nodes,asked_cores,radix,")
     )
-
-
-def test_the_example_of_the_reference(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    text = (ROOT / "docs/reference/export.md").read_text("utf-8")
-    code = text.partition("```python\n")[2].partition("```")[0]
-    monkeypatch.chdir(tmp_path)
-    write(MEASURED, "runs", None, Path("runs.parquet"))
-    made_by_it: dict[str, Any] = {}
-    exec(code + "\n", made_by_it)
-    assert made_by_it["runs"].height == sum(len(line["seconds"]) for line in lines(MEASURED, "run"))

@@ -171,10 +171,6 @@ def test_a_written_study_reads_the_same() -> None:
     assert again.settings.budget == 600.0
 
 
-def test_dag_paths_do_not_part_a_name() -> None:
-    assert names('patterns = ["dag"]\ndag = "/a/b/c.dag"\nwidths = [4]')[0] == "mpi/dag/dag=c.dag/width=4"
-
-
 def test_the_width_of_a_dag_is_that_of_its_file(tmp_path: Path) -> None:
     file = tmp_path / "d.json"
     steps = [{"width": width, "dependences": [[]] * width} for width in (3, 5)]

@@ -84,16 +84,12 @@ def kept(folder: Path) -> list[str]:
     return [one.label for one in store.read(file).logs]
 
 
-@pytest.mark.parametrize(
-    "script",
-    [pytest.param(github, marks=pytest.mark.submission), pytest.param(gitlab, marks=pytest.mark.deep)],
-)
-def test_a_job_measures_and_keeps_the_session_of_each_commit(repository: Path, script: object) -> None:
-    assert callable(script)
+@pytest.mark.submission
+def test_a_job_measures_and_keeps_the_session_of_each_commit(repository: Path) -> None:
     labels = []
     for _ in range(2):
         labels.append(commit(repository))
-        done = shell(repository, script(), HISTORY_URL=str(repository.parent / "origin.git"))
+        done = shell(repository, github(), HISTORY_URL=str(repository.parent / "origin.git"))
         assert done.returncode == 0, done.stdout + done.stderr
         assert "1 too few sessions" in done.stdout
         assert kept(repository) == labels
