@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
+#include <ranges>
 #include <thread>
 
 #include "taskgrain/rt/detail/entry.hpp"
@@ -20,6 +21,13 @@ inline std::int64_t rounds(std::int64_t number) {
   const char* factor = std::getenv("TASKGRAIN_TEST_ROUNDS");
   return std::max<std::int64_t>(
       1, factor == nullptr ? number : static_cast<std::int64_t>(static_cast<double>(number) * std::atof(factor)));
+}
+
+/// So many, as `rounds` has them, from TASKGRAIN_TEST_SEED on, or 0.
+inline auto seeds(std::int64_t number) {
+  const char* first = std::getenv("TASKGRAIN_TEST_SEED");
+  const std::uint64_t begin = first == nullptr ? 0 : std::strtoull(first, nullptr, 10);
+  return std::views::iota(begin, begin + static_cast<std::uint64_t>(rounds(number)));
 }
 
 /// 256, or fewer if there are fewer rounds; always more than the 64 that have a bit of their own.

@@ -39,8 +39,8 @@ TEST(Messenger, TakesNothingFromItselfAfterAFailure) {
 
 TEST(SimulatedMessengers, ProcessEachMessageOnceAndEndOrFailTogether) {
   std::int64_t failed = 0;
-  for (std::int64_t seed = 0; seed < rounds(4000); ++seed) {
-    const SimulatedRun run = run_messengers(static_cast<std::uint64_t>(seed));
+  for (const std::uint64_t seed : seeds(4000)) {
+    const SimulatedRun run = run_messengers(seed);
     ASSERT_EQ(run.violation, "") << "seed " << seed;
     failed += run.failed ? 1 : 0;
   }
@@ -48,8 +48,8 @@ TEST(SimulatedMessengers, ProcessEachMessageOnceAndEndOrFailTogether) {
 }
 
 TEST(SimulatedMessengers, AreRanksOfATreeOfThreeLevels) {
-  for (std::int64_t seed = 0; seed < rounds(100); ++seed)
-    ASSERT_EQ(run_messengers(static_cast<std::uint64_t>(seed), {.most_ranks = 24}).violation, "") << "seed " << seed;
+  for (const std::uint64_t seed : seeds(100))
+    ASSERT_EQ(run_messengers(seed, {.most_ranks = 24}).violation, "") << "seed " << seed;
 }
 
 }  // namespace

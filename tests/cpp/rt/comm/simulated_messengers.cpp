@@ -490,7 +490,6 @@ void World::wait(Rank& me) {
       return;
     }
     ++me.at;
-    ++result_.waits;
     me.to_do = me.at < static_cast<int>(program_.size()) ? below(4) : 0;
     me.after = me.at < static_cast<int>(program_.size()) ? State::between : State::finished;
     return block(me, me.after, [this, &me] {
@@ -744,8 +743,6 @@ SimulatedRun World::run() {
       static_cast<void>(me.sender.release());
       static_cast<void>(me.comm.release());
     }
-  result_.messages = messages_.size();
-  result_.packets = network_.sent();
   return result_;
 }
 

@@ -13,7 +13,6 @@ namespace taskgrain::rt {
 struct SimulatedRun {
   std::string violation;  ///< empty if there is none
   bool failed = false;    ///< some rank has, as it was to
-  std::uint64_t waits = 0, messages = 0, packets = 0;
 };
 
 struct SimulatedRunSize {

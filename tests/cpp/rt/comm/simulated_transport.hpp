@@ -112,7 +112,6 @@ class SimulatedNetwork {
   // -- for the world
 
   int ranks() const { return static_cast<int>(ranks_.size()); }
-  std::uint64_t sent() const { return sent_; }
   /// The rank crashes in the middle of what it does, when it has sent so many packets more.
   void crash_after(int r, int packets) { rank(r).sends_left = packets; }
   bool crashed(int r) const { return ranks_[static_cast<std::size_t>(r)]->crashed; }
@@ -187,7 +186,6 @@ class SimulatedNetwork {
     Rank& from = rank(packet.from);
     if (from.crashed || rank(packet.to).left) return;
     if (from.sends_left >= 0 && from.sends_left-- == 0) return crash(packet.from);
-    ++sent_;
     const bool is_users = of_user(packet);
     const int r = packet.from;
     if (jams_ && chance(from.kept.empty() ? 8 : 2)) {
@@ -332,7 +330,6 @@ class SimulatedNetwork {
   std::vector<std::unique_ptr<Rank>> ranks_;
   std::map<std::uint64_t, Large> larges_;
   SimulatedPersistent persistent_;
-  std::uint64_t sent_ = 0;
 };
 
 class SimulatedTransport final : public detail::Transport {

@@ -11,8 +11,7 @@ namespace taskgrain::rt {
 namespace {
 
 TEST(SimulatedGraphs, ComputeWhatTheyShouldAndEnd) {
-  for (std::int64_t seed = 0; seed < rounds(3000); ++seed)
-    ASSERT_EQ(run_graphs(static_cast<std::uint64_t>(seed)).violation, "") << "seed " << seed;
+  for (const std::uint64_t seed : seeds(3000)) ASSERT_EQ(run_graphs(seed), "") << "seed " << seed;
 }
 
 }  // namespace

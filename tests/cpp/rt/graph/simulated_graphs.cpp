@@ -171,7 +171,7 @@ class SimulatedGraph {
 
 class GraphWorld {
  public:
-  explicit GraphWorld(std::uint64_t seed) : dice_(seed), network_(2 + below(3), dice_, result_.violation) {
+  explicit GraphWorld(std::uint64_t seed) : dice_(seed), network_(2 + below(3), dice_, violation_) {
     network_.meanwhile = [](int) {};
     workers_ = 1 + below(3);
     for (int k = 1 + below(2); k > 0; --k) {
@@ -189,9 +189,9 @@ class GraphWorld {
     }
   }
 
-  SimulatedGraphs run() {
+  std::string run() {
     std::uint64_t before = 0;
-    for (int idle = 0; !all_gone() && result_.violation.empty();) {
+    for (int idle = 0; !all_gone() && violation_.empty();) {
       try {
         step(ranks_[dice_.below(ranks_.size())]);
       } catch (const std::exception& error) {
@@ -201,11 +201,10 @@ class GraphWorld {
       idle = now == std::exchange(before, now) ? idle + 1 : 0;
       if (idle > 20000) violated("nothing goes on:" + where());
     }
-    for (int r = 0; r < network_.ranks() && result_.violation.empty(); ++r)
+    for (int r = 0; r < network_.ranks() && violation_.empty(); ++r)
       if (!network_.memory_is_untouched(r)) violated("shared memory is written after its release");
-    result_.packets = network_.sent();
-    if (!result_.violation.empty()) abandon();
-    return result_;
+    if (!violation_.empty()) abandon();
+    return violation_;
   }
 
  private:
@@ -222,7 +221,7 @@ class GraphWorld {
   int below(int end) { return static_cast<int>(dice_.below(static_cast<std::uint64_t>(end))); }
   bool chance(int n) { return below(n) == 0; }
   void violated(std::string what) {
-    if (result_.violation.empty()) result_.violation = std::move(what);
+    if (violation_.empty()) violation_ = std::move(what);
   }
   bool all_gone() const {
     return std::ranges::all_of(ranks_, [](const Rank& me) { return me.comm == nullptr && me.fiber == nullptr; });
@@ -271,7 +270,6 @@ class GraphWorld {
     const std::uint64_t before = graph.progress();
     if (std::string wrong = graph.go_on(dice_, below(workers_)); !wrong.empty()) violated(std::move(wrong));
     me.steps += graph.progress() - before;
-    result_.tasks += graph.progress() - before;
     if (!graph.is_through()) return;
     if (std::string wrong = graph.check(); !wrong.empty()) violated(std::move(wrong));
   }
@@ -316,7 +314,7 @@ class GraphWorld {
   }
 
   Dice dice_;
-  SimulatedGraphs result_;
+  std::string violation_;
   SimulatedNetwork network_;
   int workers_ = 1;
   std::deque<Plan> plans_;
@@ -326,6 +324,6 @@ class GraphWorld {
 
 }  // namespace
 
-SimulatedGraphs run_graphs(std::uint64_t seed) { return GraphWorld(seed).run(); }
+std::string run_graphs(std::uint64_t seed) { return GraphWorld(seed).run(); }
 
 }  // namespace taskgrain::rt

@@ -9,12 +9,7 @@
 
 namespace taskgrain::rt {
 
-/// What became of one schedule.
-struct SimulatedGraphs {
-  std::string violation;  ///< empty if there is none
-  std::uint64_t tasks = 0, packets = 0;
-};
-
-SimulatedGraphs run_graphs(std::uint64_t seed);
+/// \returns what is violated, if anything
+std::string run_graphs(std::uint64_t seed);
 
 }  // namespace taskgrain::rt
