@@ -1,7 +1,6 @@
 #pragma once
 
-/// What tests of races share: how long they race, entries that show whether they are whole, and threads that meet and
-/// tarry.
+/// What tests of races share: how long they race, entries that show whether they are whole, and threads that tarry.
 
 #include <algorithm>
 #include <atomic>
@@ -93,26 +92,6 @@ class Backoff {
 
  private:
   int waits_ = 0;
-};
-
-/// Where threads meet before each round.
-class Meeting {
- public:
-  explicit Meeting(int threads) : threads_(threads) {}
-  void wait() noexcept {
-    const std::uint64_t round = round_.load();
-    if (arrived_.fetch_add(1) + 1 == threads_) {
-      arrived_.store(0);
-      round_.store(round + 1);
-    } else {
-      for (Backoff backoff; round_.load() == round;) backoff.wait();
-    }
-  }
-
- private:
-  const int threads_;
-  std::atomic<int> arrived_{0};
-  std::atomic<std::uint64_t> round_{0};
 };
 
 }  // namespace taskgrain::rt

@@ -16,7 +16,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#include "rt/forbid_membarrier.hpp"
+#include "rt/refuse_calls.hpp"
 #endif
 
 #include "rt/asleep.hpp"
@@ -86,7 +86,7 @@ TEST(Sleeper, DoesNotSleepIfTheKernelRefusesTheBarrier) {
   constexpr int no_filter = 77;
   const pid_t child = fork();
   if (child == 0) {
-    if (!forbid_membarrier()) _exit(no_filter);
+    if (!refuse_calls({SYS_membarrier})) _exit(no_filter);
     alarm(300);
     Sleeper().sleep_unless([] { return false; });
     _exit(0);
