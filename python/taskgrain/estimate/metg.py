@@ -40,11 +40,11 @@ from numpy.typing import NDArray
 from taskgrain.estimate.bootstrap import CONFIDENCE, interval, picked_rounds
 from taskgrain.estimate.crossing import Crossing, crossing, crossing_work
 from taskgrain.estimate.efficiency import Curve, CurvePoint, curve
-from taskgrain.estimate.growth import growth
 from taskgrain.estimate.location import TO_SIGMA
 from taskgrain.estimate.monotone import Floats, around
 from taskgrain.estimate.sample import Sample
 from taskgrain.estimate.start import MOST as MOST_START
+from taskgrain.estimate.start import growth
 from taskgrain.estimate.table import FEW_ROUNDS, Table
 from taskgrain.words.interval import Interval
 from taskgrain.words.warnings import Notice, notice
