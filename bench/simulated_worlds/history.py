@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from taskgrain.estimate.change_points import Segmentation, segmentation
 from taskgrain.estimate.monotone import Floats
-from taskgrain.estimate.segments import Segmentation, segmentation
 from taskgrain.words.interval import Interval
 
 SCATTER = 0.04

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from taskgrain.answers.data import Cell, Results
 from taskgrain.answers.sweeps import NUMBERS, Sweep, sweeps
-from taskgrain.estimate.limit import Meeting, ideal, meeting
+from taskgrain.estimate.scaling import Meeting, ideal, meeting
 from taskgrain.study.settings import KEEPS, Kept
 from taskgrain.words import quantity
 from taskgrain.words.interval import Interval

@@ -14,10 +14,9 @@ from statistics import fmean
 from typing import Literal
 
 from taskgrain.answers.compare.cells import Question
-from taskgrain.estimate.change_points import enough
+from taskgrain.estimate.change_points import Segment, Segmentation, enough, segmentation
 from taskgrain.estimate.quantities import Quantity
 from taskgrain.estimate.ratio import Decision, Ratio, decision
-from taskgrain.estimate.segments import Segment, Segmentation, segmentation
 from taskgrain.history.series import Entry, Series
 from taskgrain.words.interval import Interval
 
