@@ -19,10 +19,10 @@ from typing import Protocol, Self, TypeVar
 
 from taskgrain.drive import answers, output
 from taskgrain.drive.answers import Disturbed, DriverError, OutOfTime, Peak, Ready, RunResult
-from taskgrain.drive.books import Books
 from taskgrain.drive.environment import passed
+from taskgrain.drive.fault import Books
 from taskgrain.drive.launch.launch import Launch
-from taskgrain.drive.log import DriverLog
+from taskgrain.drive.output import DriverLog
 from taskgrain.drive.process_tree import Tree, spawn
 from taskgrain.machine.busy import Busy, BusyWatch, busiest
 from taskgrain.machine.memory import MemoryWatch

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from taskgrain.drive.answers import Disturbed, DriverError
-from taskgrain.drive.moved_core import MovedCore
+from taskgrain.drive.fault import MovedCore
 from taskgrain.drive.session import Session
 from taskgrain.drive.system import System
 from taskgrain.study.workload import Workload

@@ -10,9 +10,9 @@ import math
 
 from taskgrain.estimate.metg import Ending, Metg
 from taskgrain.estimate.table import FEW_ROUNDS
+from taskgrain.measure.experiments.bracket import crossing_of, inner, outer
 from taskgrain.measure.experiments.crossing import CrossingSearch
 from taskgrain.measure.experiments.experiment import CellSettings
-from taskgrain.measure.experiments.sizes import crossing_of, inner, outer
 from taskgrain.words.warnings import Notice
 
 _MOST_SIZES = 16  # with those added when the crossing moved

@@ -5,8 +5,7 @@ from __future__ import annotations
 from taskgrain.measure.experiments.experiment import Experiment
 from taskgrain.measure.experiments.fixed_granularity import FixedGranularity
 from taskgrain.measure.experiments.metg import MetgSearch
-from taskgrain.measure.experiments.scaling import Strong, Weak
-from taskgrain.measure.experiments.sweep import Sweep
+from taskgrain.measure.experiments.sweep import Strong, Sweep, Weak
 from taskgrain.words import numbers
 
 EXPERIMENTS: dict[str, type[Experiment]] = {

@@ -6,8 +6,7 @@ import pytest
 from simulated_system import QUIET, Noise, SimulatedSystem, constant, drive, prepare
 
 from taskgrain.measure.experiments.experiment import CellSettings
-from taskgrain.measure.experiments.scaling import Strong, Weak
-from taskgrain.measure.experiments.sweep import SIZES, Sweep
+from taskgrain.measure.experiments.sweep import SIZES, Strong, Sweep, Weak
 
 ORDINARY = Noise(run=0.03, repeat=0.015)
 

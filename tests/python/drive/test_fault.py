@@ -1,8 +1,9 @@
-"""A core that processes lose or get when the books say so; in the end each thread has what it had."""
+"""The books of a fault, and the core that processes lose or get when these say so."""
 
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -12,7 +13,7 @@ from pathlib import Path
 import pytest
 from waiting import wait_until
 
-from taskgrain.drive.moved_core import MovedCore
+from taskgrain.drive.fault import Books, MovedCore
 
 CORES = tuple(sorted(os.sched_getaffinity(0))[:2])
 pytestmark = pytest.mark.skipif(len(CORES) < 2, reason="there is one core")
@@ -109,3 +110,23 @@ def test_processes_that_have_ended_do_no_harm(tmp_path: Path) -> None:
     with MovedCore(lambda: [2**22 + 1], CORES, books, given=False) as core:
         time.sleep(0.02)
     assert not core.moved, "nobody had it"
+
+
+def test_strikes_are_read_even_when_the_folder_has_gone(tmp_path: Path) -> None:
+    folder = tmp_path / "driver"
+    folder.mkdir()
+    file = folder / "books"
+    with Books(str(file)) as books:
+        assert file.exists() and books.strikes() == 0, "nobody has begun them"
+        with file.open("r+b") as written:  # as a driver does, which maps it
+            written.write((3).to_bytes(8, "little") + bytes(100))
+        shutil.rmtree(folder)
+        assert books.strikes() == 3
+    with Books(str(tmp_path / "file")) as books:
+        pass
+    assert not (tmp_path / "file").exists()
+
+
+def test_what_cannot_be_made_has_none(tmp_path: Path) -> None:
+    with Books(str(tmp_path / "nowhere" / "books")) as books:
+        assert books.strikes() == 0

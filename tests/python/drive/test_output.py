@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from taskgrain.drive.log import DriverLog
+from taskgrain.drive.output import DriverLog
 
 
 def test_the_log_of_an_earlier_start_counts(tmp_path: Path) -> None:
