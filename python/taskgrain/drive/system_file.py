@@ -43,61 +43,70 @@ def _system(document: toml.Document, folder: Path, own: bool) -> System:
     name = folder.resolve().name
     probe, launch, limits = table.table("probe"), table.table("launch"), table.table("limits")
     setup, variants = table.table("setup"), table.table("variants")
-    command = _command(launch, "command")
-    if not command:
-        raise InputError(launch.field("command"), "nothing", "the driver's command, a list of texts")
     group = setup.text("group") or DEFAULT_GROUP
     # What tools/requirements.py reads is only checked here.
     debian = setup.table("debian")
     _, _, _ = setup.texts("pypi"), setup.texts("pypi_alone"), setup.text("program")
     for package, sign in debian.items().items():
         numbers.text(sign, debian.field(package))
-    ranks = launch.text("ranks", _RANKS)
     install = probe.text("install") or (make_setup(group) if own else "")
-    system = System(
+    base = System(
         name=name,
         folder=Path(os.path.abspath(folder)),  # links stay: `make setup` has them lead to a new build
-        title=table.text("title") or name,
-        paradigm=table.text("paradigm"),
-        parallelism=table.text("parallelism", ("explicit", "implicit")),
-        distributed=table.flag("distributed", False),
-        network=table.text("network"),
-        language=table.text("language"),
-        sources=table.texts("sources"),
-        guidance=table.texts("guidance"),
-        constructs=table.texts("constructs"),
-        default=table.flag("default", False),
-        bound=table.flag("bound", False),
-        simulated=table.flag("simulated", False),
-        simulation_error=table.factor("simulation_error", 0.0),
-        programs=probe.texts("programs"),
-        files=_words(probe, "files"),
-        python=probe.texts("python"),
+        title=name,
         install=install,
         group=group if own and install == make_setup(group) else "",  # what users install is in none
         megabytes=setup.count("megabytes", 0, low=0),
         minutes=setup.count("minutes", 0, low=0),
-        command=command,
-        ranks=ranks,
-        workers=launch.flag("workers", False),
-        mpi=_mpi(launch, ranks) or System.mpi,
-        env=_environment(launch),
-        reference=_command(launch, "reference"),
-        fresh=launch.flag("fresh", True),
-        park=launch.flag("park", True),
-        patience=launch.count("patience", 1),
-        withholds=_withholds(launch),
-        most_cores=limits.count("cores", 0) or None,
-        most_nodes=limits.count("nodes", 0) or None,
-        kernels=limits.texts("kernels", _core.kernels()),
-        nested=limits.flag("nested", False),
-        other_cores=limits.flag("other_cores", False),
-        versions=table.texts("versions"),
     )
+    system = _described(base, table, probe, launch, limits)
+    if not system.command:
+        raise InputError(launch.field("command"), "nothing", "the driver's command, a list of texts")
     system = replace(system, variants=tuple(_variant(system, variants, key) for key in variants.names()))
     for part in (table, probe, launch, limits, setup, variants):
         part.done()
     return system
+
+
+def _described(base: System, table: _Table, probe: _Table, launch: _Table, limits: _Table) -> System:
+    """The system with what its tables say; what they leave out is as in `base`."""
+    command = _command(launch, "command") or base.command
+    ranks = launch.text("ranks", _RANKS) or base.ranks
+    return replace(
+        base,
+        title=table.text("title") or base.title,
+        paradigm=table.text("paradigm") or base.paradigm,
+        parallelism=table.text("parallelism", ("explicit", "implicit")) or base.parallelism,
+        distributed=table.flag("distributed", base.distributed),
+        network=table.text("network") or base.network,
+        language=table.text("language") or base.language,
+        sources=table.texts("sources") or base.sources,
+        guidance=table.texts("guidance") or base.guidance,
+        constructs=table.texts("constructs") or base.constructs,
+        default=table.flag("default", False),
+        bound=table.flag("bound", base.bound),
+        simulated=table.flag("simulated", base.simulated),
+        simulation_error=table.factor("simulation_error", base.simulation_error),
+        programs=probe.texts("programs") or base.programs,
+        files=_words(probe, "files") or base.files,
+        python=probe.texts("python") or base.python,
+        command=command,
+        ranks=ranks,
+        workers=launch.flag("workers", base.workers),
+        mpi=_mpi(launch, ranks) or base.mpi,
+        env={**base.env, **_environment(launch)},
+        reference=_command(launch, "reference") or base.reference,
+        fresh=launch.flag("fresh", base.fresh),
+        park=launch.flag("park", base.park),
+        patience=launch.count("patience", base.patience),
+        withholds=_withholds(launch, base.withholds),
+        most_cores=limits.count("cores", 0) or base.most_cores,
+        most_nodes=limits.count("nodes", 0) or base.most_nodes,
+        kernels=limits.texts("kernels", _core.kernels()) or base.kernels,
+        nested=limits.flag("nested", base.nested),
+        other_cores=limits.flag("other_cores", base.other_cores),
+        versions=table.texts("versions") or base.versions,
+    )
 
 
 def make_setup(group: str) -> str:
@@ -133,12 +142,12 @@ def _environment(table: _Table) -> dict[str, str]:
     return found
 
 
-def _withholds(launch: _Table) -> tuple[str, ...]:
-    """The families of variables: all that there are and what the system `reads`, but for what it `passes`."""
+def _withholds(launch: _Table, families: Sequence[str]) -> tuple[str, ...]:
+    """The families of variables: these and what the system `reads`, but for what it `passes`."""
     reads, passes = launch.texts("reads"), launch.texts("passes", FAMILIES)
     for n, one in enumerate(reads):
         variables.check_name(one, launch.field("reads", n))
-    return tuple(one for one in (*FAMILIES, *reads) if one not in passes)
+    return tuple(one for one in (*families, *reads) if one not in passes)
 
 
 def _variant(system: System, variants: _Table, name: str) -> System:
@@ -146,33 +155,15 @@ def _variant(system: System, variants: _Table, name: str) -> System:
     if not _VARIANT.fullmatch(name):
         raise InputError(variants.key(name), name, "letters, digits and _ + -")
     table = variants.table(name)
-    command = _command(table, "command") or system.command
-    ranks = table.text("ranks", _RANKS) or system.ranks
     install = table.text("install")
-    variant = replace(
+    base = replace(
         system,
         name=f"{system.name}.{name}",
-        title=table.text("title") or f"{system.title}, {name}",
-        paradigm=table.text("paradigm") or system.paradigm,
-        default=table.flag("default", False),
-        distributed=table.flag("distributed", system.distributed),
-        network=table.text("network") or system.network,
-        language=table.text("language") or system.language,
-        sources=table.texts("sources") or system.sources,
-        programs=table.texts("programs") or system.programs,
-        files=_words(table, "files") or system.files,
+        title=f"{system.title}, {name}",
         install=install or system.install,
         group="" if install else system.group,
-        command=command,
-        ranks=ranks,
-        workers=table.flag("workers", system.workers),
-        mpi=_mpi(table, ranks) or system.mpi,
-        env={**system.env, **_environment(table)},
-        reference=_command(table, "reference") or system.reference,
-        most_cores=table.count("cores", 0) or system.most_cores,
-        most_nodes=table.count("nodes", 0) or system.most_nodes,
-        nested=table.flag("nested", system.nested),
     )
+    variant = _described(base, table, table, table, table)
     table.done()
     return variant
 
