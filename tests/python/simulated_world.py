@@ -18,7 +18,7 @@ from taskgrain.drive.answers import DriverError, OutOfTime, Peak, Ready, RunResu
 from taskgrain.drive.system import System
 from taskgrain.machine.busy import Busy
 from taskgrain.measure import call as command
-from taskgrain.measure.driver import DriverName
+from taskgrain.measure.crew import DriverName
 from taskgrain.measure.plan import Plan
 from taskgrain.measure.progress import Progress, Reporter
 from taskgrain.measure.record import CellState

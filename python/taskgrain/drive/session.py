@@ -15,7 +15,7 @@ import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Self, TypeVar
 
 from taskgrain.drive import answers, output
 from taskgrain.drive.answers import Disturbed, DriverError, OutOfTime, Peak, Ready, RunResult
@@ -30,6 +30,9 @@ from taskgrain.machine.processes import runs
 from taskgrain.machine.restrictions import restrictions
 from taskgrain.machine.topology import for_hwloc
 from taskgrain.words.errors import InputError
+
+if TYPE_CHECKING:
+    from taskgrain.drive.hosts import Hosts  # which stands on this
 
 T = TypeVar("T")
 START_SECONDS = 60.0
@@ -50,15 +53,6 @@ _LONGEST_LOOK = 0.3
 """Seconds between two looks all the same: much memory can be eaten in them."""
 
 
-class OtherHosts(Protocol):
-    """The part of the other hosts that a session needs (`drive.hosts`) if its driver has ranks on them."""
-
-    def go_on(self, mark: str, nodes: int, cores: int) -> None: ...
-    def busy(self, mark: str, nodes: int) -> Mapping[str, Busy]: ...
-    def stop(self, mark: str, nodes: int) -> None: ...
-    def kill(self, mark: str, nodes: int) -> None: ...
-
-
 class Session:
     """One driver. A context manager: what was started is gone at the end.
 
@@ -76,7 +70,7 @@ class Session:
         start_seconds: float = START_SECONDS,
         run_seconds: float = RUN_SECONDS,
         memory_bytes: int | None = None,
-        hosts: OtherHosts | None = None,
+        hosts: Hosts | None = None,
     ) -> None:
         """`hosts` that a launch on several nodes needs. `memory_bytes` that the driver's processes may hold
         together; None: `MemoryWatch` chooses."""

@@ -29,7 +29,7 @@ from taskgrain.machine import facts as machine
 from taskgrain.machine import hosts as machine_hosts
 from taskgrain.machine.topology import kinds_of
 from taskgrain.measure import progress
-from taskgrain.measure.driver import DriverName
+from taskgrain.measure.crew import DriverName
 from taskgrain.measure.experiments.experiment import Experiment
 from taskgrain.measure.experiments.table import experiment_named
 from taskgrain.measure.places import Places

@@ -10,7 +10,9 @@ import math
 from collections import Counter
 from collections.abc import Hashable
 from dataclasses import dataclass, field
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, NamedTuple, Protocol, TypeVar
+
+from taskgrain.words.quantity import counted
 
 MOST = 6
 """Processes that are kept. So many are started as soon as there are rounds: with fewer, nobody knows how much
@@ -22,6 +24,24 @@ _QUICK = 1.0
 _AT_ONCE, _OF_THE_REST = 0.5, 0.25
 """Seconds of the slowest start that does not wait for its share, and the share of the time that is left which
 the first starts of all drivers may take."""
+
+
+class DriverName(NamedTuple):
+    """Names the driver of a system, or a reference, on so many nodes, and cores of each; 0: on all of the
+    study's."""
+
+    system: str
+    cores: int = 0
+    nodes: int = 1
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        """In words, what is not as for others."""
+        nodes = (counted(self.nodes, "node"),) if self.nodes > 1 else ()
+        return (*nodes, *((counted(self.cores, "core"),) if self.cores else ()))
+
+    def __str__(self) -> str:
+        return f"{self.system} on {', '.join(self.places)}" if self.places else self.system
 
 
 class Process(Protocol):

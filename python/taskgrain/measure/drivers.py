@@ -11,9 +11,9 @@ from typing import TypeVar
 
 from taskgrain.drive.answers import DriverError, OutOfTime, Ready
 from taskgrain.drive.launch.local import fill
+from taskgrain.drive.session import Session
 from taskgrain.machine.restrictions import restrictions
-from taskgrain.measure.crew import Crew
-from taskgrain.measure.driver import Driver, DriverName
+from taskgrain.measure.crew import Crew, DriverName
 from taskgrain.measure.plan import Plan
 from taskgrain.study.workload import REFERENCE
 from taskgrain.words import quantity
@@ -33,14 +33,14 @@ class Drivers:
     def __init__(self, plan: Plan, time_left: Callable[[], float]) -> None:
         """`time_left` until whatever a driver does has to stop."""
         self._plan, self._time_left = plan, time_left
-        self._crews: dict[DriverName, Crew[Driver]] = {}
+        self._crews: dict[DriverName, Crew[Session]] = {}
         self._restarts: Counter[str] = Counter()
         self._files: dict[DriverName, list[tuple[int, int, int]]] = {}
         """The files of each driver, when it was first started."""
         self.ready: dict[DriverName, Ready] = {}
         """The answers with which drivers started."""
 
-    def get(self, name: DriverName) -> Driver:
+    def get(self, name: DriverName) -> Session:
         """A driver that runs; started if it does not. Raises `DriverError`, or `OutOfTime`."""
         crew = self._crews.get(name)
         if crew is None:
@@ -92,7 +92,7 @@ class Drivers:
                     self._renew(name, crew)
             crew.turn(of)
 
-    def _renew(self, name: DriverName, crew: Crew[Driver]) -> None:
+    def _renew(self, name: DriverName, crew: Crew[Session]) -> None:
         """Lets a fresh process serve, once it can; the others go on if it cannot."""
         clock = self._plan.clock
         begin, cost = clock(), crew.cost
@@ -146,7 +146,7 @@ class Drivers:
         self._plan.reporter.note(f"{what}: crash: {error.message}; it is tried again")
         return True
 
-    def ask_reference(self, ask: Callable[[Driver], T], name: DriverName) -> T:
+    def ask_reference(self, ask: Callable[[Session], T], name: DriverName) -> T:
         """An answer of a reference.
 
         Raises `UsageError` for a kernel that it does not know; `TaskgrainError` if that of this host's cores

@@ -6,9 +6,10 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from taskgrain.drive.session import Session
 from taskgrain.drive.system import System
 from taskgrain.estimate.start import FEWEST_ROUNDS
-from taskgrain.measure.driver import Driver, DriverName
+from taskgrain.measure.crew import DriverName
 from taskgrain.measure.experiments.experiment import CellSettings, Experiment
 from taskgrain.measure.progress import Reporter
 from taskgrain.measure.record import CellState
@@ -36,7 +37,7 @@ class Plan:
     cells: Sequence[Cell]
     systems: Mapping[str, System]
     settings: Settings
-    make_driver: Callable[[DriverName], Driver]
+    make_driver: Callable[[DriverName], Session]
     """Makes a driver, not yet started."""
     retry: bool = False
     """Cells that failed in an earlier call get another try."""

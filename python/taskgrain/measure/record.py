@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from taskgrain.measure.driver import DriverName
+from taskgrain.measure.crew import DriverName
 from taskgrain.measure.experiments.experiment import Experiment, Request
 from taskgrain.measure.uneven import AtHost, at_hosts
 from taskgrain.results import cell as stored

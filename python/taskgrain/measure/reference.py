@@ -6,9 +6,10 @@ import os
 from typing import Any
 
 from taskgrain.drive.answers import DriverError, Peak
+from taskgrain.drive.session import Session
 from taskgrain.machine.busy import Busy
 from taskgrain.machine.topology import frequency
-from taskgrain.measure.driver import Driver, DriverName
+from taskgrain.measure.crew import DriverName
 from taskgrain.measure.drivers import Drivers
 from taskgrain.measure.journal import Journal
 from taskgrain.measure.plan import Plan
@@ -49,7 +50,7 @@ class References:
         self._journal.append(line)
         self._measured_at[key] = self._plan.clock()
 
-    def _peak(self, driver: Driver, key: ReferenceKey, kernel: dict[str, Any]) -> tuple[Peak, Busy]:
+    def _peak(self, driver: Session, key: ReferenceKey, kernel: dict[str, Any]) -> tuple[Peak, Busy]:
         """One measurement of the kernel alone, and what disturbed it."""
         known = self._record.processors(key)
         peak = driver.peak(kernel, _SECONDS, self._plan.settings.isa)

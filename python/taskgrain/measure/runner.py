@@ -7,13 +7,13 @@ reference is measured in between, all along.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import replace
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, replace
 
 from taskgrain.drive.answers import DriverError, OutOfTime
+from taskgrain.estimate.ratio import ratio
 from taskgrain.machine.topology import notices
-from taskgrain.measure.budget import Budget
-from taskgrain.measure.comparison import compare
 from taskgrain.measure.drivers import Drivers
 from taskgrain.measure.ends import Ends
 from taskgrain.measure.experiments.experiment import Experiment
@@ -23,14 +23,18 @@ from taskgrain.measure.plan import Plan, cell_settings
 from taskgrain.measure.record import CellState, Record
 from taskgrain.measure.reference import References
 from taskgrain.measure.runs import Runs
-from taskgrain.measure.schedule import Schedule
+from taskgrain.measure.schedule import Budget, Schedule
 from taskgrain.measure.so_far import SoFar
+from taskgrain.results import ranking
 from taskgrain.results.builds import Placed
+from taskgrain.results.lines import RatioLine
 from taskgrain.results.store import Store
 from taskgrain.study.workload import Cell, Workload
 from taskgrain.words.errors import OutputError
 
 _SHOW_SECONDS = 0.2
+_RESAMPLES = 500
+"""Of a ratio to the best cell of a workload, or to a bound."""
 
 
 class Runner:
@@ -183,3 +187,27 @@ class Runner:
                 for state in group:
                     if state.kernel == key and not state.done:
                         self._ends.driver_failed(state, error)
+
+
+def compare(states: Sequence[CellState], threshold: float, journal: Journal) -> None:
+    """Writes the ratios that are not written yet, from the rounds that two cells have in common."""
+    workloads = defaultdict(list)
+    for state in states:
+        if state.stored.metg.value and state.experiment.samples():
+            workloads[state.cell.workload].append(state)
+    for group in workloads.values():
+        for under in _denominators(group):
+            samples = under.experiment.samples()
+            for over in group:
+                if over is under or under.cell.name in over.stored.ratios:
+                    continue
+                found = ratio(over.experiment.samples(), samples, threshold=threshold, resamples=_RESAMPLES)
+                if found.value is not None:
+                    journal.append(RatioLine(cell=over.cell.name, to=under.cell.name, **asdict(found)))
+
+
+def _denominators(group: Sequence[CellState]) -> Iterator[CellState]:
+    cells = [one.stored for one in group]
+    best, bounds = ranking.best(cells), ranking.bounds(cells)
+    yield from (one for one in group if one.stored is best)
+    yield from (one for one in group if one.stored is not best and any(one.stored is it for it in bounds))

@@ -11,15 +11,15 @@ from dataclasses import replace
 from typing import Any
 
 from taskgrain.drive.answers import DriverError, OutOfTime, RunResult
+from taskgrain.drive.session import Session
 from taskgrain.machine.busy import Busy
-from taskgrain.measure.budget import Budget, least_seconds
-from taskgrain.measure.driver import Driver
 from taskgrain.measure.drivers import Drivers
 from taskgrain.measure.ends import Ends
 from taskgrain.measure.experiments.experiment import Request
 from taskgrain.measure.journal import Journal
 from taskgrain.measure.plan import Plan
 from taskgrain.measure.record import CellState, Record
+from taskgrain.measure.schedule import Budget, least_seconds
 from taskgrain.results.field import fields
 from taskgrain.results.lines import CrashLine, RejectedLine, RunLine
 from taskgrain.results.samples import undisturbed
@@ -132,7 +132,7 @@ class Runs:
                 line = CrashLine(cell=state.cell.name, message=error.message, log=error.log_tail)
                 self._journal.append(line)
 
-    def _line(self, state: CellState, request: Request, driver: Driver) -> RunLine | None:
+    def _line(self, state: CellState, request: Request, driver: Session) -> RunLine | None:
         settings, name = self._plan.settings, state.cell.system
         alone = all(one.done for one in self._record.cells.values() if one is not state)
         begin = self._budget.elapsed()

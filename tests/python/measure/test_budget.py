@@ -12,9 +12,9 @@ from driver_process import runnable
 from killable_study import DRIVERS, finish, lines, write_study, write_system
 from simulated_world import World, measure, result
 
-from taskgrain.measure.budget import Budget, least_seconds
 from taskgrain.measure.experiments.experiment import Request
 from taskgrain.measure.record import CellState
+from taskgrain.measure.schedule import Budget, least_seconds
 from taskgrain.study.settings import Settings
 from taskgrain.study.workload import Workload
 

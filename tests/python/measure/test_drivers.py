@@ -17,8 +17,7 @@ from taskgrain.drive.launch.launch import Launch
 from taskgrain.drive.session import Session
 from taskgrain.drive.system import System
 from taskgrain.measure import crew
-from taskgrain.measure.crew import MOST
-from taskgrain.measure.driver import Driver, DriverName
+from taskgrain.measure.crew import MOST, DriverName
 from taskgrain.measure.drivers import Drivers
 from taskgrain.measure.plan import Plan
 from taskgrain.measure.progress import Reporter
@@ -201,7 +200,7 @@ def test_the_reference_is_asked_again_after_a_crash_and_then_given_up() -> None:
     own, _ = drivers(world)
     asked: list[str] = []
 
-    def ask(driver: Driver) -> str:
+    def ask(driver: Session) -> str:
         asked.append("once more")
         if len(asked) < 3:
             raise DriverError("crash", "gone")
@@ -209,7 +208,7 @@ def test_the_reference_is_asked_again_after_a_crash_and_then_given_up() -> None:
 
     assert own.ask_reference(ask, DriverName(REFERENCE)) == "answer" and len(asked) == 3
 
-    def crash(driver: Driver) -> str:
+    def crash(driver: Session) -> str:
         raise DriverError("crash", "gone")
 
     with pytest.raises(TaskgrainError, match="nothing can be measured without it"):
@@ -217,7 +216,7 @@ def test_the_reference_is_asked_again_after_a_crash_and_then_given_up() -> None:
     with pytest.raises(DriverError, match="other: gone"):
         own.ask_reference(crash, DriverName("other"))
 
-    def invalid(driver: Driver) -> str:
+    def invalid(driver: Session) -> str:
         raise DriverError("invalid", "kernel: unknown")
 
     with pytest.raises(UsageError, match=f"{REFERENCE}: kernel: unknown"):

@@ -11,7 +11,7 @@ from killable_study import OVERHEADS, assert_nothing_twice, lines
 from simulated_world import FLOP, ITERATION, STUDY, Simulated, World, comparable, measure, result
 
 from taskgrain.drive.system import System
-from taskgrain.measure.driver import DriverName
+from taskgrain.measure.crew import DriverName
 from taskgrain.measure.record import CellState
 from taskgrain.measure.runner import Runner
 from taskgrain.study.settings import Settings

@@ -7,14 +7,13 @@ from pathlib import Path
 import pytest
 
 from taskgrain.drive.answers import DriverError
+from taskgrain.drive.session import Session
 from taskgrain.drive.system import System
-from taskgrain.measure.budget import Budget
-from taskgrain.measure.driver import Driver
 from taskgrain.measure.experiments.experiment import CellSettings, Experiment
 from taskgrain.measure.experiments.metg import MetgSearch
 from taskgrain.measure.plan import Plan, simulated_seconds
 from taskgrain.measure.record import CellState, Record
-from taskgrain.measure.schedule import Schedule
+from taskgrain.measure.schedule import Budget, Schedule
 from taskgrain.study.settings import Settings
 from taskgrain.study.workload import Cell, Workload
 
@@ -31,7 +30,7 @@ class Standing(MetgSearch):
         return self.width
 
 
-def nobody(name: str) -> Driver:
+def nobody(name: str) -> Session:
     raise DriverError("system", name)
 
 
