@@ -30,28 +30,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from statistics import median
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from taskgrain.estimate.bootstrap import CONFIDENCE, interval, picked_rounds
 from taskgrain.estimate.crossing import Crossing, crossing, crossing_work
-from taskgrain.estimate.efficiency import Curve, CurvePoint, curve
+from taskgrain.estimate.efficiency import Curve, curve
 from taskgrain.estimate.location import TO_SIGMA
 from taskgrain.estimate.monotone import Floats, around
 from taskgrain.estimate.sample import Sample
 from taskgrain.estimate.start import MOST as MOST_START
 from taskgrain.estimate.start import growth
 from taskgrain.estimate.table import FEW_ROUNDS, Table
+from taskgrain.words.endings import Ending
 from taskgrain.words.interval import Interval
 from taskgrain.words.warnings import Notice, notice
 
-Ending = Literal[
-    "precise", "ranked", "budget", "never_reached", "always_reached", "several_crossings", "at", "failed"
-]
 ABOVE_ONE = 1.1
 """An efficiency above this is no scatter: the reference was slower than the kernel in the tasks."""
 _LONG_START = 0.1  # of a run; a program that runs short graphs should know
@@ -62,7 +60,7 @@ _OUTLIER_RATIO = 1.5  # and five robust standard deviations: two placement state
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Metg:
-    """The result of a cell: the fields of a `metg` line of the results, seconds and work per second.
+    """The result of a cell: fields of a `metg` line of the results, seconds and work per second.
 
     `estimate` gives a number the ending `budget`; the caller, who knows what was asked, makes it `precise` or
     `ranked`.
@@ -96,24 +94,6 @@ class Metg:
     curve: Curve
     warnings: tuple[Notice, ...]
 
-    def fields(self) -> dict[str, object]:
-        """The same as a dictionary for JSON, in the order of docs/reference/results.md."""
-        said = [one.fields() for one in self.warnings]
-        return _flat(self) | {"curve": [_flat(point) for point in self.curve], "warnings": said}
-
-
-def _flat(one: Metg | CurvePoint) -> dict[str, object]:
-    """The fields, with three for each interval; the bounds of METG itself are called `low` and `high`."""
-    found: dict[str, object] = {}
-    for name in (field.name for field in fields(one)):
-        value = getattr(one, name)
-        if isinstance(value, Interval):
-            prefix = "" if name == "metg" else f"{name}_"
-            found |= {name: value.value, f"{prefix}low": value.low, f"{prefix}high": value.high}
-        else:
-            found[name] = value
-    return found
-
 
 def estimate(
     samples: Sequence[Sample],
@@ -144,16 +124,16 @@ def estimate(
     numbers: dict[str, Any] = {}
     steady = table.start.without(floor_samples)
     warnings = _warnings(table, points)
-    ending: Ending = "budget"
+    ending = Ending.BUDGET
     if table.start_share > MOST_START:
         pass  # of the little that is left beside start and end, nothing is known
     elif _falls_through(table, table.located[1], resampled[1], target):
-        ending = "several_crossings"
+        ending = Ending.SEVERAL_CROSSINGS
     elif at == math.inf:
-        ending, numbers["metg"] = "never_reached", Interval(low=points[-1].granularity.value)
+        ending, numbers["metg"] = Ending.NEVER_REACHED, Interval(low=points[-1].granularity.value)
     elif at == -math.inf:
         smallest = points[0].granularity
-        ending, numbers["metg"] = "always_reached", Interval(high=smallest.high or smallest.value)
+        ending, numbers["metg"] = Ending.ALWAYS_REACHED, Interval(high=smallest.high or smallest.value)
     else:
         found = crossing(table, picks, threshold)
         assert found

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 from taskgrain.drive.answers import DriverError
+from taskgrain.estimate.efficiency import CurvePoint as Measured
 from taskgrain.estimate.metg import Metg
 from taskgrain.machine.topology import notices
 from taskgrain.measure import uneven
@@ -14,12 +15,12 @@ from taskgrain.measure.journal import Journal
 from taskgrain.measure.plan import Plan
 from taskgrain.measure.record import CellState, Record
 from taskgrain.results.lines import CellLine, CrashLine, CurvePoint, FailureLine, MetgLine
-from taskgrain.results.values import Warning
 from taskgrain.study.shape import best_efficiency, bound_of
 from taskgrain.study.workload import REFERENCE
 from taskgrain.words.endings import Ending
 from taskgrain.words.errors import OutputError, UsageError
-from taskgrain.words.warnings import Notice, notice, read_notice
+from taskgrain.words.interval import Interval
+from taskgrain.words.warnings import Notice, notice
 
 
 class Ends:
@@ -117,7 +118,7 @@ class Ends:
         except ValueError:  # of the little that is known nothing can be said
             return
         # The budget had not ended.
-        said = [one for one in line.warnings if not _is_of_budget(one)]
+        said = [one for one in line.warnings if not one["code"].startswith("budget_")]
         line = replace(line, ending=Ending.UNFINISHED, warnings=tuple(said))
         try:
             self._journal.append(line)
@@ -151,15 +152,22 @@ class Ends:
 
 def _line(cell: str, found: Metg) -> MetgLine:
     """The line of a result."""
-    fields: dict[str, Any] = found.fields()
-    curve = tuple(CurvePoint(**point) for point in fields.pop("curve"))
-    fields |= {"ending": Ending(found.ending), "warnings": tuple(fields.pop("warnings"))}
-    return MetgLine(cell=cell, curve=curve, **fields)
+    curve = tuple(CurvePoint(**_fields(point)) for point in found.curve)
+    said = tuple(one.fields() for one in found.warnings)
+    return MetgLine(cell=cell, **_fields(found) | {"curve": curve, "warnings": said})
 
 
-def _is_of_budget(warning: Warning) -> bool:
-    found = read_notice(warning)
-    return found is not None and found.code.startswith("budget_")
+def _fields(one: Metg | Measured) -> dict[str, Any]:
+    """The fields, with three for each interval; the bounds of METG itself are called `low` and `high`."""
+    found: dict[str, Any] = {}
+    for field in fields(one):
+        value = getattr(one, field.name)
+        if isinstance(value, Interval):
+            prefix = "" if field.name == "metg" else f"{field.name}_"
+            found |= {field.name: value.value, f"{prefix}low": value.low, f"{prefix}high": value.high}
+        else:
+            found[field.name] = value
+    return found
 
 
 def _notices(state: CellState) -> list[Notice]:

@@ -238,7 +238,6 @@ def test_the_curve_is_what_was_measured() -> None:
         assert p.efficiency.number == pytest.approx(
             128.0 * p.iterations / (p.granularity.number * found.peak_rate), rel=0.01
         )
-    assert set(found.fields()) >= {"ending", "metg", "low", "high", "floor", "curve", "warnings"}
 
 
 def test_a_disturbed_reference_shows_as_efficiency_above_one() -> None:
@@ -288,8 +287,9 @@ def test_units_and_order_do_not_matter(
     ]
     found = estimate(scaled, resamples=100)
     assert found.ending == base.ending
-    for name, unit in (("metg", time_unit), ("low", time_unit), ("high", time_unit), ("iterations", 1.0)):
-        before, after = (one.fields()[name] for one in (base, found))
+    of_both = [(one.metg.value, one.metg.low, one.metg.high, one.iterations) for one in (base, found)]
+    units = time_unit, time_unit, time_unit, 1.0
+    for before, after, unit in zip(*of_both, units, strict=True):
         assert (before is None and after is None) or after == pytest.approx(before * unit, rel=1e-6)
 
 

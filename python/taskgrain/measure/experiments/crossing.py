@@ -15,7 +15,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from taskgrain.estimate.metg import Ending, Metg
+from taskgrain.estimate.metg import Metg
 from taskgrain.estimate.reference import best_rate
 from taskgrain.estimate.sample import Sample
 from taskgrain.estimate.table import FEW_ROUNDS
@@ -23,6 +23,7 @@ from taskgrain.measure.experiments.bracket import Bracket
 from taskgrain.measure.experiments.experiment import CellSettings, Request
 from taskgrain.measure.experiments.rounds import SELDOM_ALONE, SHORTEST, Rounds
 from taskgrain.results.samples import FEWEST_ALONE
+from taskgrain.words.endings import Ending
 from taskgrain.words.interval import Interval
 from taskgrain.words.warnings import Notice, notice
 
@@ -151,7 +152,7 @@ class CrossingSearch(Rounds):
 
     def _without_crossing(self, verdict: Metg) -> bool:
         """Tells whether the curve surely has no METG."""
-        return verdict.metg.value is None and verdict.ending != "budget"
+        return verdict.metg.value is None and verdict.ending is not Ending.BUDGET
 
     def _gains_little(self, verdict: Metg) -> bool:
         """Tells whether more rounds hardly make the interval narrower: it shrinks with their square root."""
@@ -197,7 +198,7 @@ class CrossingSearch(Rounds):
             return found
         # With more resamples, it is a little off.
         narrow = self._precise and found.metg.half_width <= 1.2 * s.precision
-        ending, said = ("precise", []) if narrow else self._ending_of_others(found, out_of_budget)
+        ending, said = (Ending.PRECISE, []) if narrow else self._ending_of_others(found, out_of_budget)
         if any(map(self._mostly_disturbed, self._deciding(found))):
             ending, said = found.ending, [*said, notice("crossing_disturbed")]
         return replace(found, ending=ending, warnings=(*found.warnings, *said))
@@ -220,10 +221,10 @@ class CrossingSearch(Rounds):
 
     def _conclusive(self, found: Metg) -> bool:
         """Tells whether an ending holds for all sizes there could be, not only for those measured."""
-        if found.ending == "always_reached":
+        if found.ending is Ending.ALWAYS_REACHED:
             return found.curve[0].iterations == 1
         largest = self._bracket.largest_allowed()
-        return found.ending != "never_reached" or found.curve[-1].iterations * 1.25 >= largest
+        return found.ending is not Ending.NEVER_REACHED or found.curve[-1].iterations * 1.25 >= largest
 
     def _without_number(self, found: Metg) -> Metg:
         near = min(
@@ -236,4 +237,4 @@ class CrossingSearch(Rounds):
             said = notice("no_crossing_measured", rounds=max(1, self._round), **told)
         # What lies beyond the measured sizes is not known, so these bound nothing.
         found = replace(found, metg=Interval(), iterations=None)
-        return replace(found, ending="budget", warnings=(*found.warnings, said))
+        return replace(found, ending=Ending.BUDGET, warnings=(*found.warnings, said))

@@ -22,6 +22,7 @@ from taskgrain.estimate.table import FEW_ROUNDS
 from taskgrain.measure.experiments.experiment import CellSettings, Request
 from taskgrain.measure.experiments.rounds import Rounds
 from taskgrain.study.study import Study
+from taskgrain.words.endings import Ending
 from taskgrain.words.errors import UsageError
 from taskgrain.words.warnings import notice
 
@@ -128,7 +129,7 @@ class FixedGranularity(Rounds):
             if abs(one.work / asked - 1.0) > TASK_TIME_OFF:
                 said.append(notice("task_time_off", asked=asked, took=one.work, iterations=one.iterations))
         return Metg(
-            ending="at" if self._done else "budget",
+            ending=Ending.AT if self._done else Ending.BUDGET,
             threshold=s.threshold,
             rounds=self._round if measured else 0,
             peak_rate=found.peak_rate,

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import math
 
-from taskgrain.estimate.metg import Ending, Metg
+from taskgrain.estimate.metg import Metg
 from taskgrain.estimate.table import FEW_ROUNDS
 from taskgrain.measure.experiments.bracket import crossing_of, inner, outer
 from taskgrain.measure.experiments.crossing import CrossingSearch
 from taskgrain.measure.experiments.experiment import CellSettings
+from taskgrain.words.endings import Ending
 from taskgrain.words.warnings import Notice
 
 _MOST_SIZES = 16  # with those added when the crossing moved
@@ -39,7 +40,7 @@ class MetgSearch(CrossingSearch):
         self._pending = []
 
     def _ending_of_others(self, found: Metg, out_of_budget: bool) -> tuple[Ending, list[Notice]]:
-        return ("ranked", []) if self._placed else super()._ending_of_others(found, out_of_budget)
+        return (Ending.RANKED, []) if self._placed else super()._ending_of_others(found, out_of_budget)
 
     def _first_sizes(self, crossing: float, found: bool) -> tuple[int, ...]:
         return inner(crossing, self._bracket.largest_allowed()) if found else ()
@@ -54,8 +55,8 @@ class MetgSearch(CrossingSearch):
         if self._round < _SETTLED_ROUNDS or min(map(self._counting, self.sizes)) < joined:
             return []
         most = self._bracket.largest_allowed()
-        if verdict.ending in ("always_reached", "never_reached"):
-            end = verdict.curve[0 if verdict.ending == "always_reached" else -1]
+        if verdict.ending in (Ending.ALWAYS_REACHED, Ending.NEVER_REACHED):
+            end = verdict.curve[0 if verdict.ending is Ending.ALWAYS_REACHED else -1]
             aim = crossing_of(end.iterations, end.efficiency.number, s.threshold)
             aim = min(max(aim, end.iterations / _FAR), end.iterations * _FAR)
         elif verdict.iterations is not None:
