@@ -65,29 +65,28 @@ def discover(extra: Sequence[Path] = (), package: Path | None = None) -> dict[st
     """All systems by name: the package's own, then those of `extra`, folders of systems or of one."""
     found: dict[str, System] = {}
     own = (package or package_folder()) / "systems"
-    for place in [*([own] if own.is_dir() else []), *extra]:
-        if not place.is_dir():
+    for place in (own, *extra):
+        here = systems_in(place, own=place is own)
+        if not here and place is not own:
             raise InputError(
                 "--systems", str(place), "a folder with a system.toml, or a folder of such folders"
             )
-        if (place / "system.toml").is_file():
-            folders = [place]
-        else:
-            folders = sorted(path.parent for path in place.glob("*/system.toml"))
-        if not folders and place is not own:
-            raise InputError(
-                "--systems", str(place), "a folder with a system.toml, or a folder of such folders"
-            )
-        for folder in folders:
-            main = read(folder, own=place is own)
-            for system in (main, *main.variants):
-                if system.name in found and found[system.name].folder != system.folder:
-                    raise UsageError(
-                        f"--systems: {system.name} is both {found[system.name].folder} and {system.folder}; "
-                        "rename one of the folders"
-                    )
-                found[system.name] = system
+        for name, system in here.items():
+            if name in found and found[name].folder != system.folder:
+                raise UsageError(
+                    f"--systems: {name} is both {found[name].folder} and {system.folder}; "
+                    "rename one of the folders"
+                )
+        found |= here
     return found
+
+
+def systems_in(place: Path, *, own: bool = False) -> dict[str, System]:
+    """The systems, by name, of a folder of one or of several; `own` if `make setup` sets them up."""
+    alone = (place / "system.toml").is_file()
+    folders = [place] if alone else sorted(path.parent for path in place.glob("*/system.toml"))
+    every = (read(folder, own=own) for folder in folders)
+    return {one.name: one for main in every for one in (main, *main.variants)}
 
 
 def started_by(systems: Mapping[str, System], launcher: str, option: str = "--launcher") -> dict[str, System]:

@@ -108,7 +108,6 @@ def measured(
             able,
             cores,
             folder,
-            retry=False,
             quiet=quiet,
             kept=kept,
             experiment=until_known(question.work, alone=question.program is not None),

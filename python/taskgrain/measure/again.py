@@ -134,9 +134,7 @@ def _part(
     )
 
     def measure(output: Path) -> tuple[Comparison, call.Measured]:
-        measured = call.measure(
-            study, systems, cores, output, retry=False, quiet=quiet, commands=False, kept=False
-        )
+        measured = call.measure(study, systems, cores, output, quiet=quiet, kept=False)
         fresh = opened(output).measurements
 
         def renewed(side: Side) -> Side:

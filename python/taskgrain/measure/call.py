@@ -204,21 +204,20 @@ def measure(
     cores: Sequence[int],
     output: Path | None,
     *,
-    retry: bool,
     quiet: bool,
+    retry: bool = False,
     other_builds: Choice = "refuse",
     experiment: type[Experiment] | None = None,
     judge: Judge | None = None,
-    commands: bool = True,
     kept: bool = True,
     begun: float | None = None,
 ) -> Measured:
     """Measures a study into `output`, or into a folder that is thrown away; without `kept`, the caller throws
     `output` away.
 
-    `other_builds` says what becomes of cells that `output` has of other builds of the systems; `experiment`,
-    `judge` and `commands` are those of a `Plan`. The budget counts from the first cell on, or from
-    `begun`, by the monotonic clock.
+    `other_builds` says what becomes of cells that `output` has of other builds of the systems; `experiment`
+    and `judge` are those of a `Plan`. The budget counts from the first cell on, or from `begun`, by the
+    monotonic clock.
 
     Ctrl-C, SIGTERM and SIGHUP end it with what is known; a second one raises `Interrupted`. Raises
     `TaskgrainError`, above all `UsageError`.
@@ -263,7 +262,7 @@ def measure(
             cores=cores,
             hosts=names,
             others={one.name for one in study.cells(plain(systems))} - {one.name for one in cells},
-            commands=commands,
+            commands=judge is None,
             begun=begun,
         )
         for said in differences(own.hosts):

@@ -61,18 +61,16 @@ class Drivers:
                 if isinstance(error, DriverError):
                     error.at_start = True
                 if isinstance(error, OutOfTime):
-                    self._tell_silence(name, self._plan.clock() - begin)
+                    # All cells of its workload end with it.
+                    short = "".join(f"; short here: {one}" for one in restrictions())
+                    after = quantity.seconds(self._plan.clock() - begin)
+                    said = f"had not answered {after} after its start; the budget ended{short}"
+                    self._plan.reporter.note(f"{name}: {said}")
                 raise
             crew.took(begin, self._plan.clock())
             for warning in self.ready[name].warnings if first else ():
                 self._plan.reporter.note(f"{name}: {warning.text}")
         return driver
-
-    def _tell_silence(self, name: DriverName, waited: float) -> None:
-        """Names who used up a budget without a word: all cells of its workload end with it."""
-        short = "".join(f"; short here: {one}" for one in restrictions())
-        after = quantity.seconds(waited)
-        self._plan.reporter.note(f"{name}: had not answered {after} after its start; the budget ended{short}")
 
     def number(self, name: DriverName) -> int:
         """The number of the process that serves among those that were started, from 1."""
