@@ -47,7 +47,7 @@ def doctor(folders: Systems = None, as_json: Json = False) -> None:
             name: {"available": one.available, "missing": list(one.missing)} for name, one in probes.items()
         }
         parts = {name: asdict(one) for name, one in groups.items()}
-        said = {"machine": facts, "state": now.as_dict(), "systems": listed, "groups": parts}
+        said = {"machine": facts, "state": asdict(now), "systems": listed, "groups": parts}
         print_json(said | {"warnings": [one.shown() for one in warnings]})
         return
     out = printer()

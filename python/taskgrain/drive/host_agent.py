@@ -23,7 +23,7 @@ from typing import Any
 from taskgrain import _core
 from taskgrain.drive.answers import PROTOCOL
 from taskgrain.drive.output import PREFIX
-from taskgrain.drive.process_tree import MARK
+from taskgrain.drive.process_tree import marked, send
 from taskgrain.machine import facts as machine
 from taskgrain.machine.busy import BusyWatch
 from taskgrain.machine.processes import runs
@@ -72,13 +72,13 @@ class Agent:
             case "peak":
                 return self._peak(request)
             case "go_on":
-                self._signal(mark, signal.SIGCONT)
+                send(signal.SIGCONT, self._ranks(mark))
                 self._watches[mark] = BusyWatch(self._cores[: request["cores"]], self._ranks(mark))
             case "busy":
                 return {"event": "busy", "busy": asdict(self._watches[mark].end(self._ranks(mark)))}
             case "stop":
                 self._found.pop(mark, None)  # those of some runtimes start others
-                self._signal(mark, signal.SIGSTOP)
+                send(signal.SIGSTOP, self._ranks(mark))
                 found = _core.shared_memory(self._ranks(mark), self._begun)
                 self._shared.setdefault(mark, set()).update(found)
             case "kill":
@@ -108,19 +108,9 @@ class Agent:
         known = self._found.get(mark)
         if known and all(map(runs, known)):
             return known
-        wanted, own = f"{MARK}={mark}".encode(), os.getpid()
-        found = self._found[mark] = []
-        for name in filter(str.isdigit, os.listdir("/proc")):
-            with contextlib.suppress(OSError), open(f"/proc/{name}/environ", "rb") as file:
-                if wanted in file.read().split(b"\0") and int(name) != own:
-                    found.append(int(name))
+        found = self._found[mark] = [pid for pid in marked(mark) if pid != os.getpid()]
         found += set(_core.descendants(found)) - {*found}
         return found
-
-    def _signal(self, mark: str, number: signal.Signals) -> None:
-        for pid in self._ranks(mark):
-            with contextlib.suppress(OSError):
-                os.kill(pid, number)
 
     def _kill(self, mark: str) -> None:
         """Kills the ranks, and removes what they share in memory and keep in files."""
@@ -129,7 +119,7 @@ class Agent:
         left = self._shared.pop(mark, set())
         left |= set(_core.shared_memory(self._ranks(mark), self._begun))
         while (pids := self._ranks(mark)) and time.monotonic() < end:
-            self._signal(mark, signal.SIGKILL)
+            send(signal.SIGKILL, pids)
             time.sleep(0.002)
             self._found[mark] = [pid for pid in pids if runs(pid)]
         self._found.pop(mark, None)

@@ -26,10 +26,21 @@ _KILLED_SECONDS = 60.0
 """The time that killed processes have to be gone, on a busy machine."""
 
 
-def _signal(pids: Sequence[int], number: signal.Signals) -> None:
-    for pid in reversed(pids):
+def send(number: signal.Signals, pids: Sequence[int]) -> None:
+    """Sends a signal to those of the processes that are there."""
+    for pid in pids:
         with contextlib.suppress(OSError):
             os.kill(pid, number)
+
+
+def marked(mark: str) -> list[int]:
+    """The processes of the tree with this mark that did not write over their environment."""
+    wanted, found = f"{MARK}={mark}".encode(), []
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError), open(f"/proc/{name}/environ", "rb") as file:
+            if wanted in file.read().split(b"\0"):
+                found.append(int(name))
+    return found
 
 
 class Tree:
@@ -43,7 +54,6 @@ class Tree:
         """The folder that is TMPDIR for the command."""
         self.mark = mark
         """The value of `MARK` in the environment of its processes, on other hosts too."""
-        self._mark = f"{MARK}={mark}".encode()
         self._lifeline = lifeline
         """The supervisor ends when this end closes, and the other end closes when it has ended."""
         self._stopped: list[int] = []
@@ -69,12 +79,12 @@ class Tree:
             new = [pid for pid in _core.descendants([self.process.pid]) if pid not in self._stopped]
             if not new:
                 return
-            _signal(new, signal.SIGSTOP)
+            send(signal.SIGSTOP, new[::-1])
             self._stopped += new
 
     def go_on(self) -> None:
         """Undoes `stop`."""
-        _signal(self._stopped, signal.SIGCONT)
+        send(signal.SIGCONT, self._stopped[::-1])
         self._stopped = []
 
     def wait(self, timeout: float) -> int | None:
@@ -93,9 +103,7 @@ class Tree:
             self._lifeline.shutdown(socket.SHUT_WR)
         code = self.wait(timeout)
         if code is None:  # the supervisor itself is stuck or stopped
-            for pid in [*_core.descendants([self.process.pid]), self.process.pid]:
-                with contextlib.suppress(OSError):
-                    os.kill(pid, signal.SIGKILL)
+            send(signal.SIGKILL, [*_core.descendants([self.process.pid]), self.process.pid])
             code = self.wait(_KILLED_SECONDS)
         if code is None or code < 0:
             self._kill_orphans()
@@ -112,13 +120,9 @@ class Tree:
         killed: set[int] = set()
         end = time.monotonic() + _KILLED_SECONDS
         while time.monotonic() < end:
-            found = False
-            for name in filter(str.isdigit, os.listdir("/proc")):
-                with contextlib.suppress(OSError), open(f"/proc/{name}/environ", "rb") as file:
-                    if self._mark in file.read().split(b"\0"):
-                        os.kill(int(name), signal.SIGKILL)
-                        killed.add(int(name))
-                        found = True
+            found = marked(self.mark)
+            send(signal.SIGKILL, found)
+            killed.update(found)
             # One that is about to end has no environment any more, but may still hold its files.
             if not found and not any(map(runs, killed)):
                 return

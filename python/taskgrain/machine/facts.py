@@ -11,7 +11,7 @@ import shutil
 import subprocess
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -198,9 +198,6 @@ class State:
     busy_share: float
     """Share (0 to 1) of the cores' time that other processes and the hypervisor took over a window."""
     noise: tuple[Noise, ...]
-
-    def as_dict(self) -> dict[str, object]:
-        return {"busy_share": self.busy_share, "noise": [asdict(one) for one in self.noise]}
 
 
 def state(cores: Sequence[int] | None = None, window: float = 0.3, spin: float = 0.3) -> State:

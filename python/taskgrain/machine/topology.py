@@ -140,16 +140,12 @@ def choose_cores(count: int, *, named: str = "--cores", simulated: bool = False)
         return tuple(range(count))
     machine = topology()
     if count == 0:
-        count = within_limit(len(machine.default), cpu_limit())
+        limit = cpu_limit()
+        count = len(machine.default) if limit is None else max(1, min(len(machine.default), int(limit)))
     most = len(machine.available)
     if not 1 <= count <= most:
         raise InputError(named, count, f"1 to {most}, what this process may use (0: the default)")
     return machine.available[:count]
-
-
-def within_limit(count: int, limit: float | None) -> int:
-    """The number of `count` cores that a quota of `limit` cores keeps busy, one at least."""
-    return count if limit is None else max(1, min(count, int(limit)))
 
 
 def notices(cores: Sequence[int]) -> list[Notice]:

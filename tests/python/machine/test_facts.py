@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -104,7 +105,7 @@ def test_the_state_is_that_of_each_core() -> None:
     found = machine.state(cores, window=0.05, spin=0.05)
     assert [one.core for one in found.noise] == cores
     assert 0.0 <= found.busy_share <= 1.0
-    told = json.loads(json.dumps(found.as_dict()))
+    told = json.loads(json.dumps(asdict(found)))
     assert told["noise"][0].keys() == {"core", "lost", "largest_gap", "gaps"}
 
 
