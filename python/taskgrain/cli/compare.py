@@ -223,6 +223,7 @@ def _side_by_side(
     pairs = two_builds.pairs(places, names, catalogue.discover(folders), settings.launcher)
     both = iter(equipped([one for pair in pairs for one in (pair.old, pair.new)], env))
     pairs = [replace(pair, old=next(both), new=next(both)) for pair in pairs]
+    two_builds.check_programs(places, pairs, graph.cores)
 
     def once(folder: Path, chosen: Collection[str] | None) -> tuple[Comparison, Measured]:
         own = [pair for pair in pairs if chosen is None or pair.name in chosen]

@@ -1,4 +1,4 @@
-"""Where a series of sessions changes, and by how much: pure functions.
+"""The places where a series of sessions changes, and by how much: pure functions.
 
 A series without a change is as likely in any other order. That is the test: the largest contrast among the
 parts of the series is compared with those of the same values in random orders (as by E-divisive: Daly et al.,
@@ -198,7 +198,7 @@ class Segmentation:
     outlying: frozenset[int]
     """Sessions far from their level; they do not count in it."""
     between: Scatter | None
-    """How sessions of one level scatter; None where too few tell it."""
+    """The scatter of sessions of one level; None where too few tell it."""
     newest: tuple[Ratio, ...]
     """The last level over each one before it."""
 

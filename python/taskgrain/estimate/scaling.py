@@ -148,11 +148,11 @@ class Meeting:
     """The point where a line falls below the limit."""
 
     number: float
-    """Of cores or nodes."""
+    """The number of cores or nodes."""
     seconds: float
 
     def apart(self, other: Meeting) -> tuple[float, float]:
-        """By which factors, at least 1, two such points lie apart: in number, and in time."""
+        """Returns by which factors, at least 1, two such points lie apart: in number, and in time."""
         pairs = (self.number, other.number), (self.seconds, other.seconds)
         number, seconds = (max(one, two) / min(one, two) for one, two in pairs)
         return number, seconds
@@ -165,7 +165,7 @@ def ideal(actual: Line, cores: Sequence[int]) -> dict[int, float]:
 
 
 def meeting(line: Line, limit: Line) -> Meeting | None:
-    """Where the line first falls from above the limit to it; None if that is not among the cores of both."""
+    """Returns where the line first falls from above the limit to it; None if no cores of both show it."""
     known = sorted(line.keys() & limit.keys())
     above = [math.log(line[count] / limit[count]) for count in known]
     if not known or above[0] < 0.0:

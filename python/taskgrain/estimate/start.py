@@ -99,7 +99,7 @@ _FEWEST = {3: 3, 2: 5}
 
 
 def growth(samples: Sequence[Sample], longer: Sequence[Sample] = ()) -> Interval:
-    """By what factor a task costs more where a run is twice as long. From runs of two lengths, and `longer`
+    """The factor by which a task costs more in a run twice as long, from runs of two lengths, and `longer`
     ones where there are any; nothing if too few rounds tell."""
     runs: dict[tuple[int, int], dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
     for one in (one for one in (*samples, *longer) if not one.disturbed):
@@ -113,7 +113,7 @@ def growth(samples: Sequence[Sample], longer: Sequence[Sample] = ()) -> Interval
 
 
 def _log_growth(seconds: dict[int, list[float]]) -> float | None:
-    """Of one round, by tasks: the logarithm of the factor; None where a longer run took less time."""
+    """The logarithm of a round's factor, from seconds by tasks; None where a longer run took less time."""
     points = [(0, 0.0), *sorted((tasks, median(some)) for tasks, some in seconds.items())][-3:]
     below, above = ((t1 - t0) / (n1 - n0) for (n0, t0), (n1, t1) in pairwise(points))
     (first, _), (middle, _), (last, _) = points

@@ -36,7 +36,7 @@ class DriverName(NamedTuple):
 
     @property
     def places(self) -> tuple[str, ...]:
-        """In words, what is not as for others."""
+        """Returns in words what is not as for others."""
         nodes = (counted(self.nodes, "node"),) if self.nodes > 1 else ()
         return (*nodes, *((counted(self.cores, "core"),) if self.cores else ()))
 

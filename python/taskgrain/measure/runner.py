@@ -34,7 +34,7 @@ from taskgrain.words.errors import OutputError
 
 _SHOW_SECONDS = 0.2
 _RESAMPLES = 500
-"""Of a ratio to the best cell of a workload, or to a bound."""
+"""The number of resamples for a ratio to the best cell of a workload, or to a bound."""
 
 
 class Runner:

@@ -16,7 +16,9 @@ from pathlib import Path
 from taskgrain.answers.compare.cells import Comparison, Question, compare
 from taskgrain.answers.compare.sides import Side
 from taskgrain.drive import system_file
+from taskgrain.drive.answers import DriverError
 from taskgrain.drive.catalogue import started_by, systems_in, unknown
+from taskgrain.drive.session import Session
 from taskgrain.drive.system import System
 from taskgrain.estimate.metg import Metg
 from taskgrain.estimate.quantities import AT_A_SIZE, shared_size
@@ -122,6 +124,29 @@ def _with_driver(system: System, program: Path) -> System:
         return tuple(str(program) if word == own[0] else word for word in words)
 
     return replace(system, command=placed(system.command), files=placed(system.files))
+
+
+def check_programs(places: tuple[Path, Path], found: Sequence[Pair], cores: Sequence[int]) -> None:
+    """Starts each place that is a program once, before anything is measured.
+
+    Raises `UsageError` if one is no driver, or the driver of another system, by what it says of itself.
+    """
+    named: dict[Path, str] = {}
+    for pair in found:
+        for place, system in zip(places, (pair.old, pair.new), strict=True):
+            if not place.is_file():
+                continue
+            try:
+                with Session(system.name, system.launch(cores)) as session:
+                    named[place] = session.start().system
+            except DriverError as error:
+                raise UsageError(f"--build: {place} is no driver of {pair.name}: {error.message}") from None
+            # Drivers of other folders may call themselves what they like.
+            if system.group and named[place] != pair.name.partition(".")[0]:
+                raise UsageError(f"--build: {place} is the driver of {named[place]}, not of {pair.name}")
+    if len(set(named.values())) > 1:
+        each = ", ".join(f"{place} of {name}" for place, name in named.items())
+        raise UsageError(f"--build: the programs are drivers of two systems: {each}")
 
 
 class UntilDecided(MetgSearch):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -20,6 +22,7 @@ from taskgrain.measure.two_builds import (
     LOOKS,
     Pair,
     UntilDecided,
+    check_programs,
     compared,
     confidence,
     measure,
@@ -158,12 +161,34 @@ def test_places_that_are_no_builds(
     assert message.format(t=tmp_path) in str(refused.value)
 
 
-def test_a_program_that_cannot_be_executed_is_refused(tmp_path: Path) -> None:
+def driver(file: Path, *words: str) -> Path:
+    """A program that is the fake driver, or other words of a shell."""
+    text = " ".join(words) or f"exec {sys.executable} {FAKE} 1e-6"
+    file.write_text(f"#!/bin/sh\n{text}\n")
+    file.chmod(0o755)
+    return file
+
+
+def test_a_program_that_is_no_driver_of_the_system_is_refused(tmp_path: Path) -> None:
     known = {"mine": System("mine", tmp_path, "Mine", command=("{dir}/driver",))}
-    plain = tmp_path / "plain"
+    good, plain = driver(tmp_path / "good"), tmp_path / "plain"
     plain.write_text("x")
-    with pytest.raises(UsageError, match=f"--build: {plain} is not executable"):
-        pairs((plain, plain), ["mine"], known)
+
+    def refused(first: Path, second: Path) -> str:
+        with pytest.raises(UsageError) as found:
+            check_programs((first, second), pairs((first, second), ["mine"], known), CORES)
+        return str(found.value)
+
+    check_programs((good, good), pairs((good, good), ["mine"], known), CORES)
+    assert refused(good, plain) == f"--build: {plain} is not executable"
+    none = driver(tmp_path / "none", "exit 3")
+    no_driver = rf"--build: {re.escape(str(none))} is no driver of mine: ended (during|before) hello"
+    assert re.match(no_driver, refused(good, none))
+    other = driver(tmp_path / "other", f"{sys.executable} {FAKE} 1e-6 | sed -u 's/fake/other/'")
+    said = f"--build: the programs are drivers of two systems: {good} of fake, {other} of other"
+    assert refused(good, other) == said
+    known["mine"] = replace(known["mine"], group="default")
+    assert refused(good, good) == f"--build: {good} is the driver of fake, not of mine"
 
 
 def test_a_program_takes_the_place_of_the_driver(tmp_path: Path) -> None:

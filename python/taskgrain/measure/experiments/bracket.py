@@ -75,12 +75,12 @@ def outer(crossing: float, threshold: float, largest: int) -> tuple[int, ...]:
 
 
 def crossing_of(iterations: float, efficiency: float, threshold: float) -> float:
-    """Where the threshold is reached, in iterations, if the overhead of this size is that of all sizes."""
+    """Returns the iterations that reach the threshold if the overhead of this size is that of all sizes."""
     return iterations * max(1.0 / efficiency - 1.0, 0.0) * threshold / (1.0 - threshold)
 
 
 def crossing_between(low: KnownSize, high: KnownSize, threshold: float) -> float:
-    """Where the threshold is reached between two sizes, 1/efficiency being linear in 1/iterations."""
+    """Returns the iterations at the threshold between two sizes: 1/efficiency is linear in 1/iterations."""
     share = (1.0 / threshold - 1.0 / high.efficiency) / (1.0 / low.efficiency - 1.0 / high.efficiency)
     return 1.0 / ((1.0 - share) / high.iterations + share / low.iterations)
 
