@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import groupby
 from statistics import fmean, stdev
-from typing import Any, Literal
+from typing import Any
 
 from taskgrain.answers.data import Cell, Results
 from taskgrain.answers.sweeps import NUMBERS, Sweep, sweeps
@@ -173,47 +173,6 @@ def separations(results: Results) -> tuple[list[Separation], Counter[str]]:
     return found, unmet
 
 
-@dataclass(frozen=True)
-class Means:
-    """The factors of a workload's separations, as table 6 of the Task Bench paper has them."""
-
-    workload: str
-    count: int
-    unmet: int
-    """Problems that are not among these, because their actual times do not meet the limit."""
-    number: float
-    """The number of cores or nodes."""
-    number_deviation: float
-    """Standard deviation of the sample; 0 of one alone."""
-    seconds: float
-    seconds_deviation: float
-
-    def shown(self, factor: Literal["number", "seconds"]) -> str:
-        """Mean and deviation: `1.15 ×, 0.12`; one alone has no deviation."""
-        value, deviation = getattr(self, factor), getattr(self, f"{factor}_deviation")
-        return f"{value:.2f} ×, {f'{deviation:.2f}' if self.count > 1 else quantity.NOTHING}"
-
-
-def means(found: list[Separation], unmet: Mapping[str, int]) -> list[Means]:
-    """The means over the systems and sizes of each workload."""
-    factors: dict[str, list[tuple[float, float]]] = {}
-    for one in found:
-        factors.setdefault(one.scaling.workload, []).append(one.factors)
-    return [
-        Means(
-            workload,
-            len(some),
-            unmet.get(workload, 0),
-            *(
-                value
-                for of in zip(*some, strict=True)
-                for value in (fmean(of), stdev(of) if len(of) > 1 else 0.0)
-            ),
-        )
-        for workload, some in factors.items()
-    ]
-
-
 def _keeps_each(sweep: Sweep, results: Results) -> bool:
     """Tells whether each core has the same tasks on any number of them."""
     return len({results.cells[n].points_of_a_step / number for n, number in sweep.values.items()}) == 1
@@ -313,12 +272,22 @@ def meeting_tables(results: Results) -> Iterator[Table]:
     factors = (f"apart in {' or '.join(sorted({one.scaling.field for one in found}))}", "apart in time")
     heads = ("system", "workload", "size", "limit and ideal meet", "limit and actual meet", *factors)
     yield Table("Where the limit is met", heads, met, texts=3)
+    # As table 6 of the Task Bench paper has them: for each workload, over its systems and sizes.
+    of_workloads: dict[str, list[tuple[float, float]]] = defaultdict(list)
+    for one in found:
+        of_workloads[one.scaling.workload].append(one.factors)
     apart = [
-        [one.workload, str(one.count), str(one.unmet), one.shown("number"), one.shown("seconds")]
-        for one in means(found, unmet)
+        [workload, str(len(some)), str(unmet[workload]), *map(_mean, zip(*some, strict=True))]
+        for workload, some in of_workloads.items()
     ]
     means_of = ("workload", "meetings", "not met", *factors)
     yield Table("How far the two lie apart, mean and standard deviation", means_of, apart)
+
+
+def _mean(factors: Sequence[float]) -> str:
+    """The mean and the deviation: `1.15 ×, 0.12`; one alone has no deviation."""
+    deviation = f"{stdev(factors):.2f}" if len(factors) > 1 else quantity.NOTHING
+    return f"{fmean(factors):.2f} ×, {deviation}"
 
 
 def _each(known: Mapping[int, str], numbers: Iterable[int]) -> list[str]:

@@ -10,10 +10,9 @@ from report_cells import measured, point, results
 from taskgrain.answers.data import Cell, Results
 from taskgrain.answers.scaling import (
     STEPS,
-    Means,
     Scaling,
     left_out,
-    means,
+    meeting_tables,
     scalings,
     separations,
     shown,
@@ -100,10 +99,9 @@ def test_strong_scaling_joins_sizes_with_the_same_work_of_a_step() -> None:
     assert apart.factors[0] == pytest.approx(apart.actual.number / 1.5) and apart.factors[1] == pytest.approx(
         1.0
     )
-    both, _ = separations(of("strong", *cells, *of_system("b")))
-    of_two = Means("fft/tasks_per_core=8", 2, 3, apart.factors[0], 0.0, apart.factors[1], 0.0)
-    assert means(both, {"fft/tasks_per_core=8": 3, "dom": 1}) == [of_two]
-    assert means([], {}) == []
+    _, means = meeting_tables(of("strong", *cells, *of_system("b")))
+    mean = f"{apart.factors[0]:.2f} ×, 0.00"
+    assert means.rows == [["fft/tasks_per_core=8", "2", "0", mean, "1.00 ×, 0.00"]]
 
 
 def test_sizes_that_do_not_get_down_to_the_limit_are_counted() -> None:
