@@ -7,7 +7,7 @@ each folder may stand the names of one of its systems, sessions and builds, each
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import combinations
 from pathlib import Path
@@ -71,12 +71,7 @@ def sides(words: Sequence[str], systems: Sequence[str] = (), read: Open = opened
             if name not in known:
                 raise InputError("--system", name, known)
         found = [
-            Side(
-                each.label,
-                tuple(t for t in each.measurements if t.system in systems),
-                each.system,
-                each.warnings,
-            )
+            replace(each, measurements=tuple(one for one in each.measurements if one.system in systems))
             for each in found
         ]
     return found

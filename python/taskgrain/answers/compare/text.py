@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from statistics import geometric_mean, median
+from statistics import geometric_mean
 
 from taskgrain.answers.compare.cells import Compared, Comparison, Verdict
 from taskgrain.estimate.quantities import Quantity
@@ -17,8 +17,6 @@ _BESIDE: tuple[Quantity, ...] = ("metg", "floor", "rate", "efficiency")
 _VERDICTS: tuple[Verdict, ...] = ("slower", "faster", "same", "undecided", "not comparable")
 _SHOWN = 3
 """Cells that a reason names."""
-_MANY = 5
-"""Cells of which the median says something."""
 _MOVED = 1.02
 """A clock that differs by more is said."""
 
@@ -40,7 +38,7 @@ def summary(found: Comparison) -> list[str]:
     first = f"{quantity.counted(len(found.cells), 'cell')} by {by}: {each}{lacks}. The margin is {margin}."
     if counts["not comparable"] == len(found.cells):
         return [first, *_hosts(found)]
-    return [first + _in_the_median(found), *_hosts(found), *_confidence(found), *_the_same(found)]
+    return [first, *_hosts(found), *_confidence(found), *_the_same(found)]
 
 
 def _confidence(found: Comparison) -> list[str]:
@@ -82,14 +80,6 @@ def _the_same(found: Comparison) -> list[str]:
         f"The sides were measured apart: cells are called the same that differ by less than "
         f"{quantity.percent(found.question.apart)}, each with 95 %. --margin asks for less."
     ]
-
-
-def _in_the_median(found: Comparison) -> str:
-    known = [one.value for cell in found.cells if (one := cell.ratios.get(found.question.by)) and one.value]
-    if len(known) < _MANY or len({cell.contender for cell in found.cells}) > 1:
-        return ""
-    middle, least, most = (f"{of(known):.2f}" for of in (median, min, max))
-    return f" The median ratio is {middle}; all lie between {least} and {most}."
 
 
 def called(one: Quantity) -> str:

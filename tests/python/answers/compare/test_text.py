@@ -47,12 +47,6 @@ def test_what_matters_most_comes_first() -> None:
     assert [one.verdict for one in ordered(found)] == ["slower", "faster", "undecided", "same"]
 
 
-def test_of_many_cells_the_median_ratio_is_said() -> None:
-    cells = [cell(workload=f"fft/width={number}") for number in range(5)]
-    assert "The median ratio is 1.23; all lie between 1.23 and 1.23." in summary(comparison(*cells))[0]
-    assert "median" not in summary(comparison(*cells[:4]))[0]
-
-
 def test_of_sides_measured_apart_the_clocks_and_the_scatter_are_said() -> None:
     apart = replace(cell(), clock=0.86, between=USUAL)
     clock, usual = remarks(comparison(apart))
