@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from taskgrain.answers.data import Cell, Results
 from taskgrain.answers.sweeps import NUMBERS, sweeps, without
 from taskgrain.estimate.scaling import Program, ProgramByCores
 from taskgrain.results.builds import plain
-from taskgrain.study.workload import REFERENCE, Workload
+from taskgrain.study.workload import REFERENCE
 from taskgrain.words.endings import Ending
 from taskgrain.words.errors import InputError, UsageError
 from taskgrain.words.interval import Interval
@@ -84,7 +83,6 @@ def simulated(
     measured: Sequence[Cell],
     results: Results,
     sources: Mapping[str, object],
-    simulators: Iterable[str],
     say: Say,
 ) -> list[Cell]:
     """The simulated cells with the driver and the tasks of one that was measured, on more cores, as cells of
@@ -98,7 +96,7 @@ def simulated(
         return sources.get(plain(cell.system), cell.system)
 
     ordered = sorted(measured, key=lambda one: one.cores or 0)
-    last, most = ordered[-1], {one.system: one.cores or 0 for one in ordered}
+    most = {one.system: one.cores or 0 for one in ordered}
     names = ", ".join(most)
     needs: dict[str, Callable[[Cell, Cell], object]] = {
         "has no results": lambda *_: True,
@@ -117,9 +115,6 @@ def simulated(
         if not found:
             there = ", ".join(dict.fromkeys(_tasks(cell) for _, cell in before if cell.origin.simulated))
             said += f"; it simulates {there}" * bool(there)
-            same = [name for name in simulators if sources[name] == driver(last)]
-            if same and not last.origin.simulated:
-                said += f". To simulate more: {_to_simulate(min(same), last)}"
             raise UsageError(f"--simulate: {results.folder}: {said}")
     taken: dict[tuple[str, int | None], Cell] = {}
     for name in dict.fromkeys(one.system for one, _ in found):
@@ -198,22 +193,8 @@ def _scaling(cells: list[Cell], given: object, say: Say) -> list[Cell]:
 
 def _tasks(cell: Cell) -> str:
     """The tasks of a cell, whatever its nodes."""
-    return f"{without(cell.workload, 'width', 'nodes', 'cores')}/tasks_per_core={_per_core(cell)}"
-
-
-def _per_core(cell: Cell) -> int:
-    return max(1, round(int(str(cell.fields["width"] or 1)) / (cell.cores_there or cell.cores or 1)))
-
-
-def _to_simulate(system: str, one: Cell) -> str:
-    """The command that simulates the tasks of what was measured, on more nodes."""
-    fields: dict[str, Any] = dict(one.fields) | {"width": 1, "nodes": 1, "cores": 0}
-    nodes = one.nodes or 1
-    return (
-        f"taskgrain metg --system {system} {Workload(**fields).options().replace(' --width 1', '')} "
-        f"--tasks-per-core {_per_core(one)} --cores {max(1, (one.cores_there or one.cores or 1) // nodes)} "
-        f"--nodes {','.join(str(nodes * 4**power) for power in (1, 2, 3))} --output DIR"
-    )
+    each = max(1, round(int(str(cell.fields["width"] or 1)) / (cell.cores_there or cell.cores or 1)))
+    return f"{without(cell.workload, 'width', 'nodes', 'cores')}/tasks_per_core={each}"
 
 
 def _alike(one: Cell, other: Cell) -> bool:

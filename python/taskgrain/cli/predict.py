@@ -78,10 +78,8 @@ def predict(
             raise InputError("--simulate", str(simulate), "a results folder")
         more = data.read(simulate)
         _warn(more)
-        known = catalogue.discover()
-        sources = {name: one.source for name, one in known.items()}
-        simulators = [name for name, one in known.items() if one.simulates_nodes]
-        cells += answers.simulated(cells, more, sources, simulators, note)
+        sources = {name: one.source for name, one in catalogue.discover().items()}
+        cells += answers.simulated(cells, more, sources, note)
     said = [] if as_json else grouped((cell.name, one) for cell in cells for one in cell.warnings)
     for group in said:
         note(f"{', '.join(group.cells)}: {group.text}")

@@ -168,8 +168,6 @@ def test_what_a_simulation_lacks_is_said(
     assert refused.err.splitlines()[-1].startswith(f"taskgrain: --simulate: {simulation}: {said}")
     if said == OTHER_TASKS:
         assert "; it simulates fft/tasks_per_core=" in refused.err
-    more = "--system mpi_simulated --pattern fft --tasks-per-core 8 --cores 2 --nodes 4,16,64 --output DIR\n"
-    assert refused.err.endswith(f". To simulate more: taskgrain metg {more}")
 
 
 def test_a_simulation_of_other_drivers_or_of_none_is_refused(
