@@ -21,7 +21,7 @@ from taskgrain.graphs import files
 from taskgrain.results import cell as stored
 from taskgrain.results import columns, curves, lines, measurements, ranking, store, values
 from taskgrain.results.curves import Curve
-from taskgrain.results.lines import CellLine, CrashLine, CurvePoint, Line, ReferenceLine, RunLine
+from taskgrain.results.lines import CellLine, CrashLine, CurvePoint, FailureLine, Line, ReferenceLine, RunLine
 from taskgrain.results.measurements import Folder
 from taskgrain.results.samples import of_sizes
 from taskgrain.study.fields import WORKLOAD
@@ -44,18 +44,6 @@ class Point(CurvePoint):
     """The granularity of every repeat behind the point."""
     disturbed: tuple[float, ...] = ()
     """The samples of runs that others on the cores disturbed."""
-
-
-@dataclass(frozen=True)
-class Failure:
-    """One attempt at a cell that failed."""
-
-    cell: str
-    error: str
-    message: str
-    log: str
-    superseded: bool
-    """True if the cell went on after it."""
 
 
 @dataclass
@@ -147,7 +135,6 @@ class Results(Folder):
 
     title: str
     cells: tuple[Cell, ...]
-    failures: tuple[Failure, ...] = ()
     lines: Sequence[Line] = ()
     """The lines that are shown."""
     program: Program | None = None
@@ -157,6 +144,11 @@ class Results(Folder):
     def study_text(self) -> str:
         """The content of study.toml, empty if there is none."""
         return text(self.study.text)
+
+    @property
+    def failures(self) -> list[FailureLine | CrashLine]:
+        """All failures and crashes of the cells; one that is not its cell's `failure` did not end it."""
+        return [line for cell in self.cells for line in cell.problems]
 
     @property
     def systems(self) -> tuple[str, ...]:
@@ -194,16 +186,11 @@ def read(folder: Path) -> Results:
             cell.references = references.get(started.reference_key, ())
     ranking.mark_best(found.values())
     cells = _in_order(found.values(), study)
-    failures = [
-        Failure(cell.name, _error(line), line.message or "", line.log or "", line is not cell.failure)
-        for cell in cells
-        for line in cell.problems
-    ]
     simulated = "Simulated: " * any(cell.origin.simulated for cell in cells)
     title = simulated + _title(folder, study)
     program, odd = _program(folder)
     known = (place.contents, place.study, place.machine, (*place.warnings, *odd))
-    return Results(folder, *known, title, tuple(cells), tuple(failures), shown, program)
+    return Results(folder, *known, title, tuple(cells), shown, program)
 
 
 def _program(folder: Path) -> tuple[Program | None, list[str]]:
@@ -226,10 +213,6 @@ def _in_order(cells: Iterable[Cell], study: Fields) -> list[Cell]:
         {name: one.get(name, field.default) for name, field in WORKLOAD.items()} for one in tables
     ]
     return sorted(cells, key=lambda cell: known.index(cell.fields) if cell.fields in known else len(known))
-
-
-def _error(line: lines.FailureLine | CrashLine) -> str:
-    return "crash" if isinstance(line, CrashLine) else line.kind_of
 
 
 def _drawn(one: CurvePoint, runs: Sequence[RunLine]) -> Point:

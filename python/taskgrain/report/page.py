@@ -18,7 +18,7 @@ from markupsafe import Markup
 import taskgrain
 from taskgrain.answers import task_times
 from taskgrain.answers.compare import text
-from taskgrain.answers.data import Cell, Failure, Results
+from taskgrain.answers.data import Cell, Results
 from taskgrain.answers.verdict import orders, state_of_the_machine
 from taskgrain.report import embed, look, machine_facts, matrix, rows, trust
 from taskgrain.report.changes import Changes, ordered
@@ -91,7 +91,6 @@ def render(results: Results, changes: Changes, at: float | None = None) -> str:
         at_first=Shown.AT_FIRST,
         cells=_ordered(results),
         sections=sections,
-        failures_of=_failures_of(results),
         short_result=outcome.short,
         long_result=outcome.long,
         least=task_times.least,
@@ -202,14 +201,6 @@ def files(results: Results) -> dict[str, str]:
         "study.toml": results.study_text,
         "machine.json": json.dumps(results.machine, indent=1),
     }
-
-
-def _failures_of(results: Results) -> dict[str, list[tuple[int, Failure]]]:
-    """The failures of each cell, with their numbers on the page."""
-    found: dict[str, list[tuple[int, Failure]]] = {}
-    for place, failure in enumerate(results.failures):
-        found.setdefault(failure.cell, []).append((place, failure))
-    return found
 
 
 def _breakable(name: str) -> Markup:

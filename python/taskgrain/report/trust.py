@@ -95,7 +95,7 @@ def _endings(results: Results) -> Check:
 
 
 def _validation(results: Results) -> Check:
-    wrong = [one for one in results.failures if one.error == "validation"]
+    wrong = [one for one in results.failures if one.kind_of == "validation"]
     mode = results.study.table.get("validate", "sample")
     if wrong:
         said = f"{quantity.counted(len(wrong), 'run')} computed wrong results; the cells failed."

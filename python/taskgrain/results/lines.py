@@ -291,6 +291,11 @@ class CrashLine(OfCell):
     message: str | None = text("how it ended")
     log: str | None = text("the last lines that it printed")
 
+    @property
+    def kind_of(self) -> str:
+        """The kind of the failure."""
+        return self.kind
+
 
 @dataclass(frozen=True, kw_only=True)
 class FailureLine(OfCell):

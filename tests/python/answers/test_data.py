@@ -106,9 +106,11 @@ def test_failures_are_shown(tmp_path: Path) -> None:
         ),
     ]
     folder = results_folder.write(tmp_path, lines)
-    (failure,) = data.read(folder).failures
-    assert (failure.error, failure.log, failure.superseded) == ("timeout", "red tail\ufffd\nend", False)
-    assert data.read(folder).cells[0].ending == "failed"
+    results = data.read(folder)
+    (failure,) = results.failures
+    assert (failure.kind_of, failure.log) == ("timeout", "red tail\ufffd\nend")
+    assert failure is results.cells[0].failure
+    assert results.cells[0].ending == "failed"
     shown = opened(folder).text
     assert "timeout" in shown
     assert message in shown
@@ -123,7 +125,7 @@ def test_a_failure_that_a_later_attempt_mended(tmp_path: Path) -> None:
         results_folder.metg_line(CELL, 1e-6),
     ]
     results = data.read(results_folder.write(tmp_path, lines))
-    assert results.failures[0].superseded
+    assert results.failures and results.cells[0].failure is None
     assert results.cells[0].metg.value == 1e-6
 
 
@@ -132,8 +134,8 @@ def test_a_driver_that_was_started_again(tmp_path: Path) -> None:
     lines = [results_folder.cell_line("mpi", "stencil_1d"), crash, results_folder.metg_line(CELL, 1e-6)]
     results = data.read(results_folder.write(tmp_path, lines))
     (failure,) = results.failures
-    assert (failure.error, failure.message, failure.superseded) == ("crash", "ended with 9", True)
-    assert results.cells[0].error == ""
+    assert (failure.kind_of, failure.message) == ("crash", "ended with 9")
+    assert results.cells[0].failure is None and results.cells[0].error == ""
     assert "the tail" in opened(tmp_path).text
 
 

@@ -7,8 +7,9 @@ from dataclasses import replace
 import pytest
 from report_cells import cell, measured, results
 
-from taskgrain.answers.data import Failure, Results
+from taskgrain.answers.data import Results
 from taskgrain.report import trust
+from taskgrain.results.lines import FailureLine
 from taskgrain.words.warnings import Notice, notice
 
 QUIET = measured("a", 1e-6, rounds=9)
@@ -71,8 +72,8 @@ def test_validation_is_as_the_study_wished(mode: str, level: str, words: str) ->
 
 
 def test_a_wrong_result_is_bad() -> None:
-    failure = Failure("b/fft/width=4", "validation", "got 3", "", superseded=False)
-    found = check(replace(results(QUIET), failures=(failure,)), "Validation")
+    failure = FailureLine(cell="b/fft/width=4", error="validation", message="got 3")
+    found = check(results(replace(QUIET, problems=[failure])), "Validation")
     assert (found.level, found.details) == ("bad", ("b/fft/width=4: got 3",))
 
 
