@@ -14,7 +14,7 @@ from taskgrain.answers.program_words import LEGEND, costs
 from taskgrain.cli.printer import Printer
 from taskgrain.words import quantity
 from taskgrain.words.interval import Interval
-from taskgrain.words.origin import MEASURED
+from taskgrain.words.origin import MEASURED, Origin
 
 
 def show(out: Printer, question: Question, answers: Sequence[Answer]) -> None:
@@ -27,7 +27,7 @@ def show(out: Printer, question: Question, answers: Sequence[Answer]) -> None:
     shown = [one for one in answers if one.curve]
     if not shown:
         return
-    how = "simulated" if any(one.origin and one.origin.simulated for one in shown) else "measured"
+    how = Origin.of(one.origin for one in shown if one.origin).how
     chosen = choice(answers)
     ranked = sorted(shown, key=lambda one: (bool(one.curve and one.curve.cell.bound), -one.speed))
     columns = {"system": [one.name for one in ranked]}

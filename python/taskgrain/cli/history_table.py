@@ -56,7 +56,7 @@ def show(out: Printer, history: History) -> None:
 
 
 def _names(trends: Sequence[Trend]) -> list[str]:
-    """Names of series, with a mark if they are simulated; those of one cell are numbered."""
+    """Names of series, with the mark of their origin; those of one cell are numbered."""
     found: list[str] = []
     for one in trends:
         number = 1 + sum(name.partition(" ")[0] == one.series.name for name in found)

@@ -25,6 +25,7 @@ from taskgrain.study.study import Study
 from taskgrain.words import quantity
 from taskgrain.words.endings import Ending
 from taskgrain.words.errors import EXIT_FAILED, Interrupted, UsageError
+from taskgrain.words.origin import Origin
 from taskgrain.words.warnings import Weight, grouped
 
 
@@ -126,8 +127,7 @@ def _table(cells: Sequence[Cell], shown: Sequence[columns.Quantity]) -> tuple[li
 
 
 def _intervals(cells: Sequence[Cell]) -> str:
-    """Returns the intervals in brackets, unless that is the error of a simulation, as `verdict` says."""
-    return "" if any(one.origin.simulated for one in cells) else ", with 95 % intervals"
+    return f", with {Origin.of(one.origin for one in cells).interval}s"
 
 
 def show_task_times(out: Printer, cells: Sequence[Cell], asked: Sequence[float]) -> None:

@@ -45,8 +45,7 @@ class Runner:
         made = plan.experiment or experiment_named(plan.settings.experiment)
 
         def experiment(cell: Cell) -> Experiment:
-            simulated = plan.systems[cell.system].simulates_nodes
-            asked = cell_settings(plan.settings, cell.workload, simulated)
+            asked = cell_settings(plan.settings, cell.workload, plan.systems[cell.system].simulates_nodes)
             return made(replace(asked, points=cell.workload.tasks(1)))
 
         references = {name: one.reference_name for name, one in plan.systems.items()}

@@ -36,7 +36,7 @@ def save(
 
 
 def _mark(rows: Sequence[Measured]) -> str:
-    """Returns the mark before METG and the names of files, if it is simulated."""
+    """The word for its origin, before METG and the names of files."""
     return Origin.of(row.cell.origin for row in rows).adjective
 
 

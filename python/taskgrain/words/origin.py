@@ -35,6 +35,11 @@ class Origin:
         return "simulated " * self.simulated
 
     @property
+    def how(self) -> str:
+        """The word for how the numbers came about."""
+        return "simulated" if self.simulated else "measured"
+
+    @property
     def interval(self) -> str:
         """The name of a bar around METG: that of a simulation is its error, and has no confidence."""
         return "interval" if self.simulated else "95 % interval"
