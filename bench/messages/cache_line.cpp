@@ -33,6 +33,6 @@ int main(int argc, char** argv) {
   play(0, warm);  // until the other thread is where it belongs
   const bench::Clock clock;
   play(warm, warm + 2 * rounds);
-  bench::print_result("cache line", "latency", 4, rounds, clock.seconds(), 0);
+  bench::print_result("cache line", "latency", 4, rounds, clock.seconds());
   other.join();
 }

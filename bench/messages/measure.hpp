@@ -1,7 +1,7 @@
 #pragma once
 
-/// What programs that measure messages between two ranks have in common: the sizes, how often a size is measured, and
-/// how a result is printed.
+/// What programs that measure messages between two ranks have in common: the sizes, a measurement, and how a result is
+/// printed.
 ///
 ///     latency    half of the time from a message to its answer
 ///     rate       the time of a message in windows of 64, each of which is answered by a small message
@@ -9,7 +9,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdio>
-#include <cstdlib>
 #include <string_view>
 
 namespace taskgrain::bench {
@@ -37,22 +36,30 @@ class Clock {
 };
 
 /// A line of JSON, with the seconds of one message.
-inline void print_result(const char* system, std::string_view measure, std::size_t bytes, int rounds, double seconds,
-                         int repeat) {
+inline void print_result(const char* system, std::string_view measure, std::size_t bytes, int rounds, double seconds) {
   const double messages = measure == "latency" ? 2.0 * rounds : 1.0 * window * rounds;
-  std::printf(R"({"system": "%s", "measure": "%.*s", "bytes": %zu, "seconds": %.6g, "repeat": %d})"
+  std::printf(R"({"system": "%s", "measure": "%.*s", "bytes": %zu, "seconds": %.6g})"
               "\n",
-              system, static_cast<int>(measure.size()), measure.data(), bytes, seconds / messages, repeat);
+              system, static_cast<int>(measure.size()), measure.data(), bytes, seconds / messages);
   std::fflush(stdout);
 }
 
-/// The repeats that a program is asked for: its first argument, 1 without one.
-/// \returns 0 if that is no number of repeats
-inline int repeats_asked(int argc, char** argv) {
-  if (argc < 2) return 1;
-  char* end = nullptr;
-  const long repeats = std::strtol(argv[1], &end, 10);
-  return argc == 2 && end != argv[1] && *end == '\0' && repeats >= 1 && repeats <= 1000 ? static_cast<int>(repeats) : 0;
+/// Both ranks call this with their own end of a pair; rank 0 prints the result.
+template <typename Pair>
+void measure(Pair& pair, std::string_view what, std::size_t bytes) {
+  const int rounds = rounds_of(what, bytes);
+  const auto run = [&](int times) {
+    for (int k = 0; k < times; ++k)
+      if (what == "latency")
+        pair.ping_pong(bytes);
+      else
+        pair.stream(bytes);
+  };
+  pair.barrier();
+  run(warm_up(rounds));
+  const Clock clock;
+  run(rounds);
+  if (pair.rank() == 0) print_result(pair.name(), what, bytes, rounds, clock.seconds());
 }
 
 }  // namespace taskgrain::bench

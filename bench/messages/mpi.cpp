@@ -1,6 +1,6 @@
 /// Messages of MPI between two ranks against their size: latency and rate.
 ///
-///     mpirun -n 2 taskgrain-messages-mpi [REPEATS]        one line of JSON for each size on stdout
+///     mpirun -n 2 taskgrain-messages-mpi        one line of JSON for each size on stdout
 
 #include <mpi.h>
 
@@ -19,6 +19,10 @@ using namespace taskgrain::bench;
 class Pair {
  public:
   explicit Pair(int rank) : rank_(rank), out_(most_bytes, std::byte{1}), in_(window * most_bytes, std::byte{2}) {}
+
+  int rank() const { return rank_; }
+  const char* name() const { return "mpi"; }
+  void barrier() const { MPI_Barrier(MPI_COMM_WORLD); }
 
   /// A message there and one back.
   void ping_pong(std::size_t bytes) {
@@ -49,22 +53,6 @@ class Pair {
   std::vector<std::byte> out_, in_;
 };
 
-void measure(Pair& pair, int rank, std::string_view what, std::size_t bytes, int repeat) {
-  const int rounds = rounds_of(what, bytes);
-  const auto run = [&](int times) {
-    for (int k = 0; k < times; ++k)
-      if (what == "latency")
-        pair.ping_pong(bytes);
-      else
-        pair.stream(bytes);
-  };
-  MPI_Barrier(MPI_COMM_WORLD);
-  run(warm_up(rounds));
-  const Clock clock;
-  run(rounds);
-  if (rank == 0) print_result("mpi", what, bytes, rounds, clock.seconds(), repeat);
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -72,19 +60,13 @@ int main(int argc, char** argv) {
   int rank = 0, ranks = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-  const int repeats = repeats_asked(argc, argv);
-  if (ranks != 2 || repeats == 0) {
-    if (rank == 0)
-      std::fprintf(stderr,
-                   "usage: mpirun -n 2 taskgrain-messages-mpi [REPEATS], with REPEATS from 1 to 1000; ranks: %d\n",
-                   ranks);
+  if (ranks != 2) {
+    if (rank == 0) std::fprintf(stderr, "usage: mpirun -n 2 taskgrain-messages-mpi; ranks: %d\n", ranks);
     MPI_Finalize();
     return 2;
   }
   Pair pair(rank);
-  for (int repeat = 0; repeat < repeats; ++repeat)
-    for (const std::string_view what : {"latency", "rate"})
-      for (std::size_t bytes = 0; bytes <= most_bytes; bytes = next_size(bytes))
-        measure(pair, rank, what, bytes, repeat);
+  for (const std::string_view what : {"latency", "rate"})
+    for (std::size_t bytes = 0; bytes <= most_bytes; bytes = next_size(bytes)) measure(pair, what, bytes);
   MPI_Finalize();
 }

@@ -2,7 +2,7 @@
 /// large messages (`large`) that a thread takes which waits for nothing else; and the latency of messages that
 /// fulfill a task, which answers (`task`).
 ///
-///     taskgrain-run -n 2 taskgrain-messages-taskgrain [REPEATS]        one line of JSON for each size on stdout
+///     taskgrain-run -n 2 taskgrain-messages-taskgrain        one line of JSON for each size on stdout
 
 #include <cstddef>
 #include <cstdio>
@@ -24,7 +24,9 @@ class Pair {
   Pair(rt::Communicator& comm, bool large)
       : comm_(comm), large_(large), out_(most_bytes, std::byte{1}), in_(window * most_bytes, std::byte{2}) {}
 
+  int rank() const { return comm_.rank(); }
   const char* name() const { return large_ ? "large" : "message"; }
+  void barrier() { comm_.barrier(); }
 
   void ping_pong(std::size_t bytes) {
     if (comm_.rank() == 0) send(bytes);
@@ -71,24 +73,8 @@ class Pair {
                                  [this](std::size_t) { ++got_; }, [](std::size_t) {}, "arrive large");
 };
 
-void measure(Pair& pair, rt::Communicator& comm, std::string_view what, std::size_t bytes, int repeat) {
-  const int rounds = rounds_of(what, bytes);
-  const auto run = [&](int times) {
-    for (int k = 0; k < times; ++k)
-      if (what == "latency")
-        pair.ping_pong(bytes);
-      else
-        pair.stream(bytes);
-  };
-  comm.barrier();
-  run(warm_up(rounds));
-  const Clock clock;
-  run(rounds);
-  if (comm.rank() == 0) print_result(pair.name(), what, bytes, rounds, clock.seconds(), repeat);
-}
-
 /// From a task of one rank to the task of the other that comes after it.
-void measure_tasks(rt::Communicator& comm, int repeat) {
+void measure_tasks(rt::Communicator& comm) {
   rt::Runtime runtime({.workers = 1, .check = false, .communicator = &comm});
   rt::Taskflow<int> flow(runtime, "turn");
   static int rounds;  // the active message is made once, and outlives this call
@@ -105,28 +91,22 @@ void measure_tasks(rt::Communicator& comm, int repeat) {
     if (comm.rank() == 0) flow.fulfill(0);
     runtime.wait();
     if (comm.rank() == 0 && times == rounds_of("latency", 4))
-      print_result("task", "latency", sizeof(int), rounds, clock.seconds(), repeat);
+      print_result("task", "latency", sizeof(int), rounds, clock.seconds());
   }
 }
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int main() {
   rt::Communicator comm;
-  const int repeats = repeats_asked(argc, argv);
-  if (comm.ranks() != 2 || repeats == 0) {
+  if (comm.ranks() != 2) {
     if (comm.rank() == 0)
-      std::fprintf(stderr,
-                   "usage: taskgrain-run -n 2 taskgrain-messages-taskgrain [REPEATS], with REPEATS from 1 to 1000; "
-                   "ranks: %d\n",
-                   comm.ranks());
+      std::fprintf(stderr, "usage: taskgrain-run -n 2 taskgrain-messages-taskgrain; ranks: %d\n", comm.ranks());
     return 2;
   }
   Pair pair(comm, false), large(comm, true);
-  for (int repeat = 0; repeat < repeats; ++repeat) {
-    for (const std::string_view what : {"latency", "rate"})
-      for (std::size_t bytes = 0; bytes <= most_bytes; bytes = next_size(bytes))
-        for (Pair* one : {&pair, &large}) measure(*one, comm, what, bytes, repeat);
-    measure_tasks(comm, repeat);
-  }
+  for (const std::string_view what : {"latency", "rate"})
+    for (std::size_t bytes = 0; bytes <= most_bytes; bytes = next_size(bytes))
+      for (Pair* one : {&pair, &large}) measure(*one, what, bytes);
+  measure_tasks(comm);
 }
