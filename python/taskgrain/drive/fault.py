@@ -118,6 +118,6 @@ class Books:
             os.close(self._descriptor)
 
     def strikes(self) -> int:
-        """Their first number; 0 before a driver has begun them."""
+        """The first number of the books; 0 before a driver has begun them."""
         head = os.pread(self._descriptor, 8, 0) if self._descriptor >= 0 else b""
         return int.from_bytes(head, "little")
