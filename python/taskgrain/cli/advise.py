@@ -27,6 +27,7 @@ from taskgrain.cli.options import (
     graph_options,
     setting,
     split_names,
+    valued,
 )
 from taskgrain.study.fields import rivals
 from taskgrain.words import numbers, quantity
@@ -56,62 +57,37 @@ def advise(
     graph: GraphOptions,
     at: Annotated[
         Text,
-        typer.Option(
-            "--at",
-            metavar="TIME",
-            help="What the work of a task takes alone on one core, such as 20us.",
-            show_default=False,
-        ),
+        valued("--at", "TIME", "What the work of a task takes alone on one core, such as 20us."),
     ] = None,
     file: Annotated[
         Path | None,
-        typer.Option(
+        valued(
             "--graph",
-            metavar="FILE",
-            help="Answer for the tasks of a program instead: a file as graph --from and record have it. "
+            "FILE",
+            "Answer for the tasks of a program instead: a file as graph --from and record have it. "
             "Without --from, it is measured.",
         ),
     ] = None,
     unit: Annotated[
         Text,
-        typer.Option(
-            "--unit",
-            metavar="TIME",
-            help="The time that 1 means in a --graph that does not say it, such as 1us.",
-            show_default=False,
-        ),
+        valued("--unit", "TIME", "The time that 1 means in a --graph that does not say it, such as 1us."),
     ] = None,
     scale: Annotated[
         Text,
-        typer.Option(
-            "--scale",
-            metavar="X",
-            help="Ask for tasks of X times the time that --graph says (default 1).",
-            show_default=False,
-        ),
+        valued("--scale", "X", "Ask for tasks of X times the time that --graph says (default 1)."),
     ] = None,
     names: Names = None,
     sources: Annotated[
         list[Path] | None,
-        typer.Option("--from", metavar="DIR", help="A results folder to answer from. You can repeat it."),
+        valued("--from", "DIR", "A results folder to answer from. You can repeat it."),
     ] = None,
     measure: Annotated[
         bool, typer.Option("--measure", help="Measure on this machine what the folders do not tell.")
     ] = False,
-    budget: Annotated[
-        Text,
-        typer.Option(
-            "--budget", metavar="TIME", help=f"Time to measure (default {_BUDGET}).", show_default=False
-        ),
-    ] = None,
+    budget: Annotated[Text, valued("--budget", "TIME", f"Time to measure (default {_BUDGET}).")] = None,
     output: Annotated[
         Path | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="DIR",
-            help="Folder to keep what --measure measures, for a later --from.",
-        ),
+        valued("--output -o", "DIR", "Folder to keep what --measure measures, for a later --from."),
     ] = None,
     folders: Systems = None,
     env: Env = None,

@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from taskgrain.answers.compare.sides import Side
     from taskgrain.measure.call import Measured
 
-_BUDGET = 120.0
-"""Seconds for two builds, if nobody says how many."""
+_BUDGET = "2m"
+"""The time for two builds, if nobody says how much."""
 _PANEL = "Two builds"
 
 
@@ -96,7 +96,7 @@ def compare(
     ] = None,
     budget: Annotated[
         Text,
-        valued("--budget", "TIME", "Time for measuring two builds: 90, 10m, 2h (default 2m).", _PANEL),
+        valued("--budget", "TIME", f"Time for measuring two builds: 90, 2h (default {_BUDGET}).", _PANEL),
     ] = None,
     threshold: Annotated[Text, setting("threshold")] = None,
     output: Annotated[
@@ -145,7 +145,7 @@ def compare(
             raise UsageError(f"{words[0]}: give results folders or --build OLD NEW, not both")
         from taskgrain.measure.again import folder_for, measured_again
 
-        asked = {"budget": budget, "threshold": threshold, "launcher": launcher}
+        asked = {"budget": budget or _BUDGET, "threshold": threshold, "launcher": launcher}
         once = _side_by_side(
             builds, chosen, question, graph, asked, folders or [], env or [], quiet, bool(output)
         )
@@ -211,15 +211,9 @@ def _side_by_side(
     """Returns a function that measures two builds into a folder: of all their systems, or of some."""
     from taskgrain.drive import catalogue
     from taskgrain.measure import two_builds
-    from taskgrain.study.field import flag
-    from taskgrain.study.settings import take_settings
     from taskgrain.words.warnings import grouped
 
-    table: dict[str, Any] = {"validate": graph.validate, "isa": graph.isa, "budget": _BUDGET}
-    given = asked | {"steps": graph.given.get("steps")}
-    given |= {"first_iterations": graph.given.get("iterations")}
-    table |= {key: value for key, value in given.items() if value is not None}
-    settings = take_settings(table, lambda name: "--iterations" if name == "first_iterations" else flag(name))
+    settings = graph.settings(**asked)
     pairs = two_builds.pairs(places, names, catalogue.discover(folders), settings.launcher)
     both = iter(equipped([one for pair in pairs for one in (pair.old, pair.new)], env))
     pairs = [replace(pair, old=next(both), new=next(both)) for pair in pairs]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Mapping
+import contextlib
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -89,6 +89,7 @@ def faults(
     from taskgrain.drive import catalogue
     from taskgrain.measure import dry_run as dry
     from taskgrain.measure import faults as measured
+    from taskgrain.measure import progress
     from taskgrain.measure.call import simulated_alone
 
     chosen = equipped(catalogue.select(found_systems(folders, launcher), split_names(names)), env)
@@ -115,10 +116,10 @@ def faults(
     interrupted = False
     refused = []  # by a system; what others did is shown all the same
     try:
-        with interruptible(), _Progress(quiet, len(chosen), wanted.repeats) as progress:
-            for one in chosen:
+        with interruptible(), contextlib.closing(progress.through(chosen, quiet)) as systems:
+            for one in systems:
                 try:
-                    outcomes.append(measured.run(one, graph.cores, wanted, progress.of(one.name)))
+                    outcomes.append(measured.run(one, graph.cores, wanted))
                 except UsageError as error:
                     refused.append(str(error))
     except KeyboardInterrupt:
@@ -170,38 +171,3 @@ def _fault(
     chosen = last if point is None else numbers.integer(point, "--point", low=first, high=last)
     kind = option.removeprefix("--").replace("-", "_")
     return Fault(kind, step, chosen, numbers.integer(1 if times is None else times, "--times", low=1)), steps
-
-
-class _Progress:
-    """The progress on standard error: all systems take equally long, as far as anybody knows."""
-
-    def __init__(self, quiet: bool, systems: int, repeats: int) -> None:
-        from taskgrain.measure.progress import reporter
-
-        self._reporter = reporter(quiet)
-        self._systems, self._repeats = systems, repeats
-        self._done = 0
-        self._begin = time.monotonic()
-
-    def __enter__(self) -> _Progress:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._reporter.close()
-
-    def of(self, name: str) -> Callable[[int], None]:
-        """Returns a function that is told the number of runs of a system, which come one system after the
-        other."""
-        before = self._done
-        self._done += 1
-
-        def done(runs: int) -> None:
-            from taskgrain.measure.progress import Progress
-
-            share = (before + runs / self._repeats) / self._systems
-            seconds = time.monotonic() - self._begin
-            left = seconds / share * (1.0 - share)
-            ended = before + (runs == self._repeats)
-            self._reporter.show(Progress(ended, self._systems, seconds, left, name))
-
-        return done

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from taskgrain._core import InvalidSpec, Run, Unsupported
-from taskgrain.cli.options import GraphOptions, Text, graph_options
+from taskgrain.cli.options import GraphOptions, Text, graph_options, valued
 from taskgrain.study.fields import rivals
 from taskgrain.study.workload import core_run
 from taskgrain.words import numbers
@@ -152,12 +152,7 @@ def write_drawing(kind: str, drawn: str, output: Path | None) -> None:
 @graph_options(without=["nodes"])
 def graph(
     graph: GraphOptions,
-    kind: Annotated[
-        str,
-        typer.Option(
-            "--format", metavar="NAME", help=f"{', '.join(FORMATS)} (default json).", show_default=False
-        ),
-    ] = "json",
+    kind: Annotated[str, valued("--format", "NAME", f"{', '.join(FORMATS)} (default json).")] = "json",
     stats: Annotated[bool, typer.Option("--stats", help="Count tasks and dependences instead.")] = False,
     summary: Annotated[
         bool,
@@ -167,20 +162,14 @@ def graph(
     ] = False,
     nodes: Annotated[
         Text,
-        typer.Option(
-            "--nodes",
-            metavar="N",
-            help="Number of nodes over which --stats divides the width (default 1).",
-            show_default=False,
-        ),
+        valued("--nodes", "N", "Number of nodes over which --stats divides the width (default 1)."),
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="FILE",
-            help="File for a drawing (default: standard output). With --from, a drawing if it ends in .svg "
+        valued(
+            "--output -o",
+            "FILE",
+            "File for a drawing (default: standard output). With --from, a drawing if it ends in .svg "
             "or .png, and else the graph in steps.",
         ),
     ] = None,
@@ -189,10 +178,10 @@ def graph(
     ] = False,
     file: Annotated[
         Path | None,
-        typer.Option(
+        valued(
             "--from",
-            metavar="FILE",
-            help="Show what the graph of a program allows: a file of taskgrain record, a trace of "
+            "FILE",
+            "Show what the graph of a program allows: a file of taskgrain record, a trace of "
             "taskgrain::rt, WfCommons, DOT, the Standard Task Graph Set, StarPU's tasks.rec, Chakra's JSON, "
             "a timeline of Ray, or a task stream of Dask; compressed by gzip or not. --output writes it for "
             "--dag, or draws it.",

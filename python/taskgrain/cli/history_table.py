@@ -9,7 +9,7 @@ from typing import Any
 
 from taskgrain.cli.printer import Printer
 from taskgrain.estimate.quantities import Quantity
-from taskgrain.history.series import UNITS, Entry
+from taskgrain.history.series import UNITS
 from taskgrain.history.text import called, newest, over_all, session, summary, why
 from taskgrain.history.trends import Change, History, Trend
 from taskgrain.words import quantity
@@ -17,10 +17,8 @@ from taskgrain.words.interval import Interval
 
 _BARS = "▁▂▃▄▅▆▇█"
 _NOTHING, _FAILED = "·", "x"
-_NEWEST, _NARROW = 32, 16
-"""Sessions that a line of bars shows, on a wide terminal and on a narrow one."""
-_WIDE = 100
-"""Characters of a wide terminal."""
+_NEWEST = 24
+"""The sessions that a line of bars shows."""
 _WHOLE = 1.25
 """Bars of all heights mean this factor at least: noise is not to look like a mountain."""
 
@@ -33,18 +31,16 @@ def show(out: Printer, history: History) -> None:
         return
     by = history.question.by
     names = _names(history.trends)
-    wide = out.width >= _WIDE
-    most = _NEWEST if wide else _NARROW
     heads = ["", called(by), "sessions", "verdict"]
     rows = [
-        [name, newest(one, by), bars(one, most), one.verdict]
+        [name, newest(one, by), bars(one, _NEWEST), one.verdict]
         for name, one in zip(names, history.trends, strict=True)
     ]
     bold = [[False, False, False, one.regression] for one in history.trends]
     out.table(heads, rows, bold)
     changes = [
         [name, quantity.ratio_interval(one.ratio), one.decision]
-        + [_session(entry, wide) for entry in (one.before, one.after)]
+        + [session(entry) for entry in (one.before, one.after)]
         for name, each in zip(names, history.trends, strict=True)
         for one in each.changes
     ]
@@ -63,10 +59,6 @@ def _names(trends: Sequence[Trend]) -> list[str]:
         number_of = f" #{number}" if number > 1 else ""
         found.append(one.series.name + one.series.origin.mark + number_of)
     return found
-
-
-def _session(entry: Entry, wide: bool) -> str:
-    return session(entry) if wide else entry.log.label
 
 
 def bars(one: Trend, most: int) -> str:

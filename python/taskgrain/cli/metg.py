@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from taskgrain.cli.options import (
     GraphOptions,
@@ -43,23 +43,25 @@ def metg(
     """
     from taskgrain.cli.measuring import measure
     from taskgrain.drive import catalogue
-    from taskgrain.study.settings import take_settings
     from taskgrain.study.study import Study
     from taskgrain.study.workload import EMPTY
 
     if at is not None:
         # A study may have an empty text, an option may not.
         _ = numbers.durations(at, "--at") or numbers.duration(at, "--at")
-    given = {"threshold": threshold, "precision": precision, "budget": how.budget, "repeats": repeats}
-    given |= {"rank_precision": rank_precision}
-    given |= {"min_rounds": min_rounds, "max_rounds": max_rounds, "steps": graph.given.get("steps")}
-    given |= {"experiment": experiment, "at": at, "launcher": how.launcher}
-    given |= {"hosts": how.hosts, "hostfile": how.hostfile}
-    given |= {"first_iterations": graph.given.get("iterations")}
-    table: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
-    settings = take_settings(
-        table | {"validate": graph.validate, "isa": graph.isa},
-        lambda name: "--iterations" if name == "first_iterations" else flag(name),
+    settings = graph.settings(
+        threshold=threshold,
+        precision=precision,
+        rank_precision=rank_precision,
+        budget=how.budget,
+        repeats=repeats,
+        min_rounds=min_rounds,
+        max_rounds=max_rounds,
+        experiment=experiment,
+        at=at,
+        launcher=how.launcher,
+        hosts=how.hosts,
+        hostfile=how.hostfile,
     )
     systems = catalogue.started_by(catalogue.discover(how.folders or []), settings.launcher)
     chosen = equipped(catalogue.select(systems, split_names(names)), how.env, how.quiet or how.dry_run)

@@ -28,7 +28,7 @@ from taskgrain.machine.topology import choose_cores
 from taskgrain.study import variables
 from taskgrain.study.field import Field, flag
 from taskgrain.study.fields import CORE, GIVEN, OF_A_RUN, rivals
-from taskgrain.study.settings import SETTINGS
+from taskgrain.study.settings import SETTINGS, Settings, take_settings
 from taskgrain.words import numbers
 from taskgrain.words.errors import InputError, UsageError
 from taskgrain.words.warnings import notice
@@ -100,6 +100,15 @@ class GraphOptions:
             if not or_time:
                 raise
             raise InputError(error.field, error.value, f"{error.allowed}, or a time such as 20us") from None
+
+    def settings(self, **given: Text | float) -> Settings:
+        """The settings of a measurement: those that are `given`, and those that options of a graph set."""
+        table: dict[str, Any] = {"validate": self.validate, "isa": self.isa}
+        given |= {"steps": self.given.get("steps"), "first_iterations": self.given.get("iterations")}
+        return take_settings(
+            table | {name: value for name, value in given.items() if value is not None},
+            lambda name: "--iterations" if name == "first_iterations" else flag(name),
+        )
 
     @property
     def workloads(self) -> tuple[Workload, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Mapping
 from typing import Annotated, Any
 
@@ -15,8 +14,6 @@ from taskgrain.study.field import flag
 from taskgrain.study.words_for_patterns import ask_for_preset
 from taskgrain.words import numbers
 from taskgrain.words.errors import InputError
-
-_WIDTH = 100
 
 
 def presets(
@@ -48,8 +45,7 @@ def presets(
     else:
         (one,) = found
         out.text(one.title, "bold")
-        for line in textwrap.wrap(one.text, min(out.width, _WIDTH)):
-            out.text(line)
+        out.text(" ".join(one.text.split()))
         out.whole(f"--like {one.name} is the same as {options(one.fields)}")
 
 

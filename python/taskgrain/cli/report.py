@@ -53,11 +53,13 @@ def report(
     kinds = figure_formats(formats, figures)
     seconds = None if at is None else numbers.duration(at, "--at")
     from taskgrain.answers import data
+    from taskgrain.answers.compare.cells import compare
+    from taskgrain.answers.compare.sides import sides
     from taskgrain.cli import compare_table, report_table
     from taskgrain.cli.printer import print_json, printer
-    from taskgrain.report.changes import since
     from taskgrain.report.figures import save
     from taskgrain.report.page import write
+    from taskgrain.results.measurements import opened
     from taskgrain.results.reader import FILES, refuse_garbage
 
     folders = [part.partition("@")[0] for word in words for part in word.split(",")]
@@ -69,8 +71,9 @@ def report(
         refuse_garbage(results.contents)
     changes: dict[str, Comparison] = {}
     for baseline in words[:-1]:
-        changes[baseline], odd = since(baseline, results)
-        for said in odd:
+        both = sides([baseline, str(folder)], read=lambda one: results if one == folder else opened(one))
+        changes[baseline] = compare(both)
+        for said in dict.fromkeys(said for each in both for said in each.warnings):
             note(said)
     target = write(results, output, changes, seconds)
     drawn = save(results, figures, kinds) if figures else []

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import statistics
 import sys
-import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -105,7 +104,6 @@ def run(
         return
     dry.check(wanted.workload, wanted.steps, wanted.iterations, wanted.isa)
     outcomes: list[dict[str, Any]] = []
-    begin = time.monotonic()
     refused = []  # by a system; what others did is shown all the same
     with (
         call.agents(names_of, chosen, graph.cores) as there,
@@ -113,11 +111,8 @@ def run(
     ):
         for one in differences(call.facts_of(there, machine.of_host(machine.facts()))):
             note(f"note: {one}")
-        with contextlib.closing(progress.reporter(not sys.stderr.isatty())) as reporter:
-            for number, system in enumerate(chosen):
-                seconds = time.monotonic() - begin
-                left = seconds / number * (len(chosen) - number) if number else None
-                reporter.show(progress.Progress(number, len(chosen), seconds, left, system.name))
+        with contextlib.closing(progress.through(chosen, not sys.stderr.isatty())) as systems:
+            for system in systems:
                 try:
                     outcomes.append(single.run(system, graph.cores, wanted, reference))
                 except UsageError as error:

@@ -14,8 +14,8 @@ from taskgrain.history.trends import History, Trend
 from taskgrain.words import quantity
 from taskgrain.words.origin import Origin
 
-_BROAD, _NARROW = 760, 340
-"""Pixels of the two charts; the style sheet shows the one that fits."""
+_WIDTH = 760
+"""Pixels of a chart, which scrolls where there is less room."""
 _BUILD = 8
 """Digits of a build's hash."""
 
@@ -47,8 +47,7 @@ def _section(one: Trend, history: History) -> dict[str, object]:
         "why": said[:1].upper() + said[1:],
         "regression": one.regression,
         "label": f"Chart of {called(by)} over the sessions; the table below has its numbers",
-        "broad": Markup(svg(one, by, _BROAD)),
-        "narrow": Markup(svg(one, by, _NARROW)),
+        "chart": Markup(svg(one, by, _WIDTH)),
         "rows": list(reversed(_rows(one, history))),
     }
 

@@ -5,9 +5,7 @@ Nothing in it is ever changed, so that it can be kept in a repository and merged
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -114,9 +112,3 @@ def _append(file: LogFile, torn: bytes, logs: Sequence[Log]) -> None:
         file.append(b"".join(lines), sync=True)
     except OSError as error:
         raise OutputError(f"{file.path}: cannot be written: {error.strerror}; nothing was added") from None
-    with contextlib.suppress(OSError):  # some network file systems cannot
-        folder = os.open(file.path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)  # or a power cut may lose the name of a new file
-        finally:
-            os.close(folder)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -81,11 +81,9 @@ class Measurement:
     that the fault ended cannot be told from what others took."""
 
 
-def run(
-    system: System, cores: Sequence[int], wanted: Wanted, done: Callable[[int], None] = lambda _: None
-) -> dict[str, Any]:
-    """Measures one system, and tells `done` how often. Raises `UsageError` if the system calls
-    the request invalid; if it fails without any fault, or cannot have one, that is in the answer."""
+def run(system: System, cores: Sequence[int], wanted: Wanted) -> dict[str, Any]:
+    """Measures one system. Raises `UsageError` if the system calls the request invalid; if it fails
+    without any fault, or cannot have one, that is in the answer."""
     outcome: dict[str, Any] = {"system": system.name, "workload": wanted.workload.name}
     outcome |= {"steps": wanted.steps, "iterations": wanted.iterations, "fault": asdict(wanted.fault)}
     measured: list[Measurement] = []
@@ -97,7 +95,6 @@ def run(
             plain.append(_plain(session, wanted))
             for _ in range(wanted.repeats):
                 measured.append(_measurement(session, wanted, plain[-1]))
-                done(len(measured))
                 started_anew = not session.alive or measured[-1].next_run != WORKS
                 plain.append(_plain(session, wanted))
                 if not started_anew:

@@ -6,6 +6,7 @@ The bar is drawn between runs only, and by no thread of its own: it would distur
 from __future__ import annotations
 
 import time
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 
 from rich.console import Console
@@ -13,6 +14,7 @@ from rich.progress import BarColumn, TaskID, TextColumn
 from rich.progress import Progress as Bars
 from rich.table import Column
 
+from taskgrain.drive.system import System
 from taskgrain.words.breaks import SENTENCE, folded
 
 _LINE_SECONDS = 10.0
@@ -121,6 +123,20 @@ class Bar(Reporter):
 
     def close(self) -> None:
         self._bar.stop()
+
+
+def through(systems: Sequence[System], quiet: bool) -> Generator[System]:
+    """The systems one after the other; before each it shows how far it is, as if all took as long."""
+    shown = reporter(quiet)
+    begin = time.monotonic()
+    try:
+        for number, one in enumerate(systems):
+            seconds = time.monotonic() - begin
+            left = seconds / number * (len(systems) - number) if number else None
+            shown.show(Progress(number, len(systems), seconds, left, one.name))
+            yield one
+    finally:
+        shown.close()
 
 
 def reporter(quiet: bool) -> Reporter:

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from taskgrain.answers.data import Cell, Results
 from taskgrain.answers.task_times import of_the_study
+from taskgrain.drive import catalogue
+from taskgrain.drive.system import System
 from taskgrain.report import rows
-from taskgrain.report.kinds import kinds
 from taskgrain.results import outcome, ranking
+from taskgrain.results.builds import plain
+from taskgrain.results.lines import Build, Line, SessionLine
 from taskgrain.results.ranking import Standing
 from taskgrain.words import quantity
+from taskgrain.words.errors import InputError, UsageError
 from taskgrain.words.interval import Interval
 
 SHADES = (1.1, 1.5, 3.0, 10.0, 100.0)
 """The multiples of the best up to which the shades go; the last one has no end."""
+OTHER = "Not in the catalogue"
+"""The kind of systems that nothing is known of."""
 BOUNDS = "Bounds, which nobody can choose"
 _WIDE = 2.0
 """A ratio whose ends are a larger factor apart is not sure."""
@@ -146,3 +153,41 @@ def drawn(results: Results, matrix: Matrix, most: int) -> list[str]:
     able = [one for one in answers if one.curve and not one.curve.cell.bound]
     quick = [one.system for one in sorted(able, key=lambda one: -one.speed)]
     return [*dict.fromkeys([*best, *quick, *results.ranked])][:most]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """The words of the report on a system besides its name."""
+
+    title: str
+    kind: str
+    """The kind: where it runs, and who says what depends on what."""
+
+
+def kinds(systems: Iterable[str], lines: Sequence[Line] = ()) -> dict[str, Kind]:
+    """The kind of each system, as it was when it was measured: the sessions among the lines tell. Older ones
+    only name systems, and then the catalogue of this taskgrain counts."""
+    try:
+        known: dict[str, Build | System] = {**catalogue.discover()}
+    except (InputError, UsageError):  # a system.toml that is just being written must not cost a report
+        known = {}
+    for line in lines:
+        if isinstance(line, SessionLine):
+            known |= {one.name: one for one in line.systems if one.name and one.title}
+    return {name: _kind(name, _found(name, known)) for name in systems}
+
+
+def _found(name: str, known: Mapping[str, Build | System]) -> Build | System | None:
+    """Builds are called `mpi@ab12cd34`, or `mpi.old` and `mpi.new`, and a system with variables of its own
+    `mpi+NAME=value`: they are of the kind of their system."""
+    name = plain(name)
+    return known.get(name) or known.get(name.partition("+")[0]) or known.get(name.rpartition(".")[0])
+
+
+def _kind(name: str, system: Build | System | None) -> Kind:
+    if system is None:
+        return Kind(name, OTHER)
+    where = "Several nodes" if system.distributed else "One node"
+    return Kind(
+        system.title or name, f"{where}, {system.parallelism} parallelism" if system.parallelism else where
+    )

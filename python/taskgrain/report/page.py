@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,10 +18,10 @@ from markupsafe import Markup
 import taskgrain
 from taskgrain.answers import task_times
 from taskgrain.answers.compare import text
+from taskgrain.answers.compare.cells import Compared, Comparison, Verdict
 from taskgrain.answers.data import Cell, Results
 from taskgrain.answers.verdict import orders, state_of_the_machine
 from taskgrain.report import embed, look, machine_facts, matrix, rows, trust
-from taskgrain.report.changes import Changes, ordered
 from taskgrain.report.charts.chart import Plot, Section
 from taskgrain.report.charts.table import CHARTS
 from taskgrain.results import columns, outcome, ranking, whole_file
@@ -41,6 +41,8 @@ POINT = (
 """The fields of a point that the page carries; the script derives the rest."""
 MOST_RAW = 1_200_000
 """Bytes of compressed raw data that the page carries; a larger study's are only in its folder."""
+_ORDER: tuple[Verdict, ...] = ("slower", "faster", "undecided", "same", "not comparable")
+"""The most important changes come first on the page."""
 _LONG = 12
 """Characters of a part of a name that goes on in a new line."""
 _DRAWN = 5
@@ -49,6 +51,10 @@ _DRAWN = 5
 
 LOOKS = tuple(look.style(place, look.PAGE) for place in range(len(look.PAGE.palette)))
 """The looks of systems, as many as there are colours: no more systems are drawn at once."""
+
+
+Changes = Mapping[str, Comparison]
+"""Results against others, by the words that name these."""
 
 
 def render(results: Results, changes: Changes, at: float | None = None) -> str:
@@ -130,6 +136,11 @@ def write(
     # The name of a folder may have bytes that are no UTF-8.
     whole_file.write(target, render(results, changes or {}, at).encode("utf-8", "replace"))
     return target
+
+
+def ordered(found: Comparison) -> list[Compared]:
+    """The cells of a comparison as the page shows them."""
+    return sorted(found.cells, key=lambda cell: _ORDER.index(cell.verdict))
 
 
 def _charts(plots: Iterable[Plot]) -> dict[str, object]:

@@ -43,10 +43,8 @@ def test_eighty_columns_are_enough(path: Path) -> None:
     assert any("1.2" in line and "slower" in line for line in table)
 
 
-def test_a_wide_terminal_shows_dates_and_more_sessions(path: Path) -> None:
-    found = history(path)
-    assert "c20 (2026-06-17)" in "\n".join(printed(found, 100))
-    assert "2026-06-17" not in "\n".join(line for line in printed(found, 80) if "slower" in line)
+def test_sessions_have_their_dates(path: Path) -> None:
+    assert "c20 (2026-06-17)" in "\n".join(printed(history(path), 100))
 
 
 def test_what_else_there_is_to_know_stands_below(path: Path) -> None:

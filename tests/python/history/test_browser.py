@@ -37,15 +37,9 @@ def emulate(browser: webdriver.Chrome, width: int, scheme: str = "light") -> Non
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": features})
 
 
-@pytest.mark.parametrize(("width", "shown"), [(360, "narrow"), (1280, "broad")])
-def test_the_chart_that_fits_is_shown(browser: webdriver.Chrome, width: int, shown: str) -> None:
+@pytest.mark.parametrize("width", [360, 1280])
+def test_the_page_is_no_wider_than_the_screen(browser: webdriver.Chrome, width: int) -> None:
     emulate(browser, width)
-    seen = browser.execute_script(
-        "return [...document.querySelectorAll('.chart')].filter(e => e.offsetWidth)"
-        ".map(e => [e.className, e.firstElementChild.getBoundingClientRect().width])"
-    )
-    assert [name for name, _ in seen] == [f"chart {shown}"] * 2
-    assert all(0 < across <= width for _, across in seen)
     assert browser.execute_script("return document.documentElement.scrollWidth") <= width
 
 
@@ -54,7 +48,7 @@ def test_colours_follow_the_scheme(browser: webdriver.Chrome) -> None:
     for scheme in ("light", "dark"):
         emulate(browser, 1280, scheme)
         colours.add(browser.execute_script(
-            "return getComputedStyle(document.querySelector('.broad path[fill^=\"var(--accent\"]')).fill"
+            "return getComputedStyle(document.querySelector('.chart path[fill^=\"var(--accent\"]')).fill"
         ))  # fmt: skip
     assert len(colours) == 2 and all(colour.startswith("rgb(") for colour in colours)
 

@@ -25,7 +25,7 @@ def path(tmp_path: Path) -> Path:
 def test_every_series_has_its_verdict_its_charts_and_its_sessions(path: Path) -> None:
     text = page(path)
     assert "<title>runtime: taskgrain history</title>" in text
-    assert text.count("<svg") == 4 and text.count('role="img"') == 4
+    assert text.count("<svg") == 2 and text.count('role="img"') == 2
     assert "Slower: METG is 1.2" in text and "Failed in c1 (2026-05-29): validation." in text
     assert "<summary>21 sessions</summary>" in text and "<summary>2 sessions</summary>" in text
     assert text.count("a new level begins") == 1 and "failed: validation" in text

@@ -120,4 +120,4 @@ def test_a_session_is_brought_to_the_disk(file: Path, monkeypatch: pytest.Monkey
     synced: list[int] = []
     monkeypatch.setattr(os, "fsync", synced.append)
     store.add(file, [session("c2")])
-    assert len(synced) == 2, "the file and its folder"
+    assert len(synced) == 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from taskgrain.drive import catalogue
-from taskgrain.report.kinds import OTHER, Kind, kinds
+from taskgrain.report.matrix import OTHER, Kind, kinds
 from taskgrain.results.lines import Build, SessionLine
 from taskgrain.words.errors import UsageError
 

@@ -11,7 +11,7 @@ from taskgrain.answers.compare.cells import Question, Verdict
 from taskgrain.answers.compare.text import ratios_beside, remarks, shown, summary
 from taskgrain.estimate.ratio import Ratio
 from taskgrain.estimate.sessions import USUAL, filled_up, scatter
-from taskgrain.report.changes import ordered
+from taskgrain.report.page import ordered
 from taskgrain.words.interval import Interval
 from taskgrain.words.origin import Origin
 
