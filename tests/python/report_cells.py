@@ -15,8 +15,7 @@ from taskgrain.words.interval import Interval
 from taskgrain.words.warnings import Notice
 
 _OF_THE_REPORT = {one.name for one in dataclasses.fields(Cell)}
-_MADE = ("work_unit", "tasks_per_step")
-_DRAWN = {"peak_rate": 1e9, "work_unit": "flop", "tasks_per_step": None}
+_DRAWN = {"work_unit": "flop", "tasks_per_step": None}
 """What the report makes of runs."""
 _WORKLOAD = {"pattern": "fft", "width": 4, "graphs": 1, "output_bytes": 16, "kernel": "compute_bound"}
 
@@ -47,10 +46,11 @@ def cell(
     ended = {
         "threshold": 0.5,
         "rounds": 8,
+        "peak_rate": 1e9,
         "warnings": tuple(one.fields() for one in warnings),
         "curve": tuple(curve),
     }
-    ended |= {one: value for one, value in rest.items() if one not in shown and one not in _MADE}
+    ended |= {one: value for one, value in rest.items() if one not in shown and one not in _DRAWN}
     if ending == "failed":
         ended = {"threshold": ended["threshold"]}
     workload_fields = _WORKLOAD | (fields or {})

@@ -10,18 +10,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from statistics import median
-
-import numpy as np
 
 from taskgrain.answers.program import Program, of_graph
 from taskgrain.answers.repeat import command
-from taskgrain.estimate.reference import reference_table
 from taskgrain.graphs import files
 from taskgrain.results import cell as stored
-from taskgrain.results import columns, curves, lines, measurements, ranking, store, values
+from taskgrain.results import columns, curves, measurements, ranking, store, values
 from taskgrain.results.curves import Curve
-from taskgrain.results.lines import CellLine, CrashLine, CurvePoint, FailureLine, Line, ReferenceLine, RunLine
+from taskgrain.results.lines import CellLine, CrashLine, CurvePoint, FailureLine, Line, RunLine
 from taskgrain.results.measurements import Folder
 from taskgrain.results.samples import of_sizes
 from taskgrain.study.fields import WORKLOAD
@@ -54,8 +50,6 @@ class Cell(stored.Cell):
     """Its curve as `advise` takes it; None if nothing is known of the cell."""
     command: str = ""
     """The command that measures this cell alone in the same way; empty if that was not recorded."""
-    references: Sequence[ReferenceLine] = ()
-    """The measurements of its kernel alone."""
 
     @property
     def threshold(self) -> float:
@@ -104,24 +98,20 @@ class Cell(stored.Cell):
 
     @cached_property
     def work_unit(self) -> str:
-        """The unit of work of its runs, or else of its reference."""
-        last = self.references[-1].work_unit if self.references else None
-        return columns.work_unit(self) or last or ""
+        """The unit of work of its runs."""
+        return columns.work_unit(self) or ""
 
-    @cached_property
+    @property
     def peak_rate(self) -> float | None:
-        """The peak rate of a core by its result, or else by its reference."""
-        if self.result and self.result.peak_rate:
-            return self.result.peak_rate
-        rates = ([rate for rate in one.rates if rate] for one in self.references if None not in one.rates)
-        return peak(rates, self.started.cores if self.started else None)
+        """The peak rate of one core beside its runs."""
+        return self.result.peak_rate if self.result else None
 
     @cached_property
     def points(self) -> tuple[Point, ...]:
-        """The curve as stored; of a cell that has not come to its end, what its runs make of it."""
+        """The curve as stored, with the samples behind it."""
         runs = of_sizes(self.runs)
         known = [one for one in self.curve if None not in (one.iterations, one.granularity, one.efficiency)]
-        return tuple(_drawn(one, runs) for one in known) if known else curve(runs, self.peak_rate)
+        return tuple(_drawn(one, runs) for one in known)
 
     @property
     def at(self) -> tuple[Point, ...]:
@@ -174,16 +164,11 @@ def read(folder: Path) -> Results:
     place = measurements.opened(folder)
     study = place.study.table
     shown = [cleaned(line) for line in place.contents.shown]
-    references: dict[lines.ReferenceKey, list[ReferenceLine]] = {}
-    for line in shown:
-        if isinstance(line, ReferenceLine):
-            references.setdefault(line.reference_key, []).append(line)
     found = stored.folded(shown, Cell)
     for cell in found.values():
         cell.known = curves.of(cell, place)
-        if started := cell.started:
-            cell.command = command(started.command or "", study)
-            cell.references = references.get(started.reference_key, ())
+        if cell.started:
+            cell.command = command(cell.started.command or "", study)
     ranking.mark_best(found.values())
     cells = _in_order(found.values(), study)
     simulated = "Simulated: " * any(cell.origin.simulated for cell in cells)
@@ -229,35 +214,6 @@ def samples(runs: Iterable[RunLine], iterations: float, disturbed: bool = False)
         for seconds in run.seconds
         if seconds and run.cores and run.tasks
     )
-
-
-def peak(rates: Iterable[Sequence[float]], cores: int | None) -> float | None:
-    """The reference of a session in work per second and core, of the cores that the system uses."""
-    table = [row[:cores] for row in rates if cores is not None and len(row) >= cores > 0]
-    try:
-        return float(np.median(reference_table(table), axis=0).mean())
-    except ValueError:
-        return None
-
-
-def curve(runs: Sequence[RunLine], peak: float | None) -> tuple[Point, ...]:
-    """The medians at each size, for a cell whose measurement was cut off: no intervals are known."""
-    work = {run.iterations: run.work / run.tasks for run in runs if run.iterations and run.work and run.tasks}
-    points = []
-    for iterations in sorted(work) if peak else ():
-        quiet, disturbed = samples(runs, iterations), samples(runs, iterations, disturbed=True)
-        granularity = median(quiet or disturbed)
-        points.append(
-            Point(
-                iterations=iterations,
-                granularity=granularity,
-                efficiency=work[iterations] / (granularity * (peak or 1.0)),
-                repeats=len(quiet + disturbed),
-                samples=quiet,
-                disturbed=disturbed,
-            )
-        )
-    return tuple(points)
 
 
 def _title(folder: Path, study: Fields) -> str:

@@ -13,7 +13,6 @@ from report_page import opened
 
 from taskgrain.answers import data
 from taskgrain.results import columns
-from taskgrain.results.lines import RunLine
 from taskgrain.words.interval import Interval
 
 CELL = results_folder.cell_name("mpi", "stencil_1d")
@@ -69,17 +68,6 @@ def test_what_a_graph_takes_ahead_is_the_median_of_the_longest_runs(tmp_path: Pa
         2.0,
         f"2.0 s for {results_folder.TASKS} tasks",
     )
-
-
-def test_the_unit_of_work_may_come_from_the_reference(tmp_path: Path) -> None:
-    reference: results_folder.Line = {
-        "kind": "reference",
-        "kernel": "compute_bound",
-        "rates": [1e9],
-        "work_unit": "byte",
-    }
-    lines = [reference, results_folder.cell_line("mpi", "stencil_1d"), results_folder.metg_line(CELL, 1e-6)]
-    assert data.read(results_folder.write(tmp_path, lines)).cells[0].work_unit == "byte"
 
 
 def test_fields_of_the_wrong_type_are_missing_values(tmp_path: Path) -> None:
@@ -170,59 +158,3 @@ def test_workloads_have_the_order_of_the_study_and_not_of_the_log(tmp_path: Path
     tables = "".join(f'[[workloads]]\npattern = "{one}"\nwidth = 16\n' for one in ("tree", "dom"))
     (folder / "study.toml").write_text(tables)
     assert [one.partition("/")[0] for one in data.read(folder).workloads] == ["tree", "dom", "fft"]
-
-
-def run(iterations: int, *granularities: float, phase: str = "measure", disturbed: bool = False) -> RunLine:
-    return RunLine(
-        cell=CELL, phase=phase, iterations=iterations, seconds=granularities, work=iterations * 100.0,
-        tasks=1, cores=1, disturbed=disturbed,
-    )  # fmt: skip
-
-
-def test_the_peak_is_of_the_cores_that_the_system_uses() -> None:
-    rates = [[4.0, 2.0, 8.0], [4.0, 2.0, 8.0]]
-    assert data.peak(rates, 1) == 4.0
-    assert data.peak(rates, 2) == 3.0
-    assert data.peak([[4.0], [4.0, 2.0]], 2) == 3.0  # of the first, one core is unknown
-    assert data.peak(rates, 4) is None
-    assert data.peak(rates, None) is None
-    assert data.peak(rates, 0) is None
-    assert data.peak([], 2) is None
-
-
-def test_a_curve_of_medians() -> None:
-    first, second = data.curve([run(20, 5.0, 4.0, 9.0), run(10, 4.0), run(10, 2.0)], 1000.0)
-    assert (first.iterations, first.granularity, first.repeats) == (10, 3.0, 2)
-    assert (second.granularity, second.granularity_low, second.granularity_high) == (5.0, None, None)
-    assert second.efficiency == pytest.approx(2000 / (5.0 * 1000))
-    assert second.efficiency_low is second.efficiency_high is None
-    assert second.samples == (5.0, 4.0, 9.0)
-
-
-def test_disturbed_runs_make_a_point_only_where_there_are_no_others() -> None:
-    found = [run(10, 2.0), run(10, 9.0, disturbed=True), run(20, 8.0, disturbed=True)]
-    first, second = data.curve(found, 1000.0)
-    assert (first.granularity, first.samples, first.disturbed, first.repeats) == (2.0, (2.0,), (9.0,), 2)
-    assert (second.granularity, second.samples, second.disturbed) == (8.0, (), (8.0,))
-
-
-@pytest.mark.parametrize("peak", [None, 0.0])
-def test_without_a_peak_there_is_no_efficiency_and_no_curve(peak: float | None) -> None:
-    assert data.curve([run(10, 2.0)], peak) == ()
-
-
-@pytest.mark.parametrize("phase", ["measure", "sweep", "bracket"])
-def test_a_cell_that_was_cut_off_has_the_curve_of_its_runs(tmp_path: Path, phase: str) -> None:
-    sizes = {32: 2e-7, 64: 2.4e-7, 128: 3.2e-7}
-    lines = [results_folder.REFERENCE, results_folder.cell_line("mpi", "stencil_1d")]
-    lines += [results_folder.run_line(CELL, size, grain, phase) for size, grain in sizes.items()]
-    lines += [results_folder.run_line(CELL, 0, 1e-7, "floor")]
-    if phase != "bracket":  # does not count beside the others
-        lines += [results_folder.run_line(CELL, 8, 1.9e-7, "bracket")]
-    (cell,) = data.read(results_folder.write(tmp_path, lines)).cells
-    assert [point.iterations for point in cell.points] == [32, 64, 128]
-    for point, grain in zip(cell.points, sizes.values(), strict=True):
-        assert point.granularity == pytest.approx(grain, rel=0.15)
-        assert point.efficiency * point.granularity == pytest.approx(point.iterations * 2e-9)
-    assert cell.metg == Interval()
-    assert cell.work_unit == "flop"

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import noisy_results
 import pytest
+from report_cells import measured, point
 
 from taskgrain.answers import data
 from taskgrain.answers.data import Results
@@ -41,12 +43,13 @@ def test_missing_bounds_reach_beyond_every_axis(results: Results) -> None:
         assert ("no interval" in told) == (low is None and high is None)
 
 
-def test_a_point_without_bounds_has_no_interval(results: Results) -> None:
-    unfinished = next(cell for cell in results.cells if cell.ending == "unfinished")
-    for row in rows.points(unfinished, 0):
-        assert row["granularity_low"] is row["granularity_high"] is row["rate_high"] is None
-        assert row["certain"] is False
-        assert str(row["lasts"]).endswith("no interval")
+def test_a_point_without_bounds_has_no_interval() -> None:
+    bounds = ("granularity_low", "granularity_high", "efficiency_low", "efficiency_high")
+    bare = replace(point(64, 2e-6, 0.5), **dict.fromkeys(bounds))
+    (row,) = rows.points(measured("a", 2e-6, curve=[bare]), 0)
+    assert row["granularity_low"] is row["granularity_high"] is row["rate_high"] is None
+    assert row["certain"] is False
+    assert str(row["lasts"]).endswith("no interval")
 
 
 @pytest.mark.parametrize("chart", [metg.panel, efficiency.chart])
