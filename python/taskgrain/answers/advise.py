@@ -96,7 +96,7 @@ class Answer:
 
     @property
     def name(self) -> str:
-        """The system's, with a mark if nobody can choose it, or if it is simulated."""
+        """The system's, with its marks."""
         return self.curve.cell.called if self.curve else self.system
 
     @property

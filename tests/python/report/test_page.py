@@ -16,7 +16,6 @@ from report_page import Page, opened
 
 from taskgrain.answers import data
 from taskgrain.report import page
-from taskgrain.report.charts import rate
 from taskgrain.report.page import write
 
 
@@ -110,5 +109,3 @@ def test_simulated_nodes_are_not_called_this_machine() -> None:
     assert "> METG with its interval<" in pages[0]
     own, narrow = "the interval is the simulation&#39;s own error", "the interval is as narrow as was asked"
     assert (own in pages[0], narrow in pages[1], ">Measured</dt>" in pages[0]) == (True, True, False)
-    peaks = [rate.SECTION.intro(results(measured("a", 1e-6, simulated=one))) for one in (True, False)]
-    assert ["the rate that the simulation is given" in one for one in peaks] == [True, False]

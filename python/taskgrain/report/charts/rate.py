@@ -18,17 +18,11 @@ from taskgrain.report.charts.lines import curves as lines
 from taskgrain.report.look import Theme
 from taskgrain.words import quantity
 
-
-def _intro(results: Results) -> Markup:
-    alone = "on the same cores in the same session"
-    if results.origin.simulated:
-        alone = "at the rate that the simulation is given"
-    return Markup(
-        "<p>The same points as work per second. The dashed line is the peak: the kernel alone {}.</p>"
-    ).format(alone)
-
-
-SECTION = Section("rate", "Rate against problem size", _intro)
+_INTRO = Markup(
+    "<p>The same points as work per second. The dashed line is the peak: the kernel alone on the same cores "
+    "in the same session, or at the rate that a simulation is given.</p>"
+)
+SECTION = Section("rate", "Rate against problem size", lambda _: _INTRO)
 
 
 def plots(results: Results) -> Iterator[Plot]:
