@@ -63,12 +63,11 @@ class Question:
         """The most that the efficiency can be on all of these cores, whatever the system."""
         return most_efficiency(self.workload, self.workload.cores_of_all(self.cores), self.steps or None)
 
-    def needs(self, systems: int, slower: float = 1.0) -> float:
-        """The seconds in which so many systems have the runs that an answer needs. Those of a program last so
-        many times longer as others use the cores."""
+    def needs(self, systems: int) -> float:
+        """The seconds in which so many systems have the runs that an answer needs."""
         if self.program:
             run = self.program.least(self.cores) + self.program.steps.points * _POINT
-            return systems * (_START + _RUNS_OF_A_PROGRAM * run * slower)
+            return systems * (_START + _RUNS_OF_A_PROGRAM * run)
         try:
             steps = with_steps(Steps(steps=self.steps or None), self.workload).least
         except (InvalidSpec, Unsupported):  # which is said where it is to be measured
@@ -76,9 +75,9 @@ class Question:
         run = self.workload.tasks(steps) * self.work / self.workload.cores_of_all(self.cores)
         return systems * (_START + _RUNS * run)
 
-    def fit(self, budget: float, slower: float = 1.0) -> int:
+    def fit(self, budget: float) -> int:
         """The number of systems that can have these runs within a budget, in seconds; one at least."""
-        return max(1, int(budget / self.needs(1, slower)))
+        return max(1, int(budget / self.needs(1)))
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,6 @@ from taskgrain.drive.system import System
 from taskgrain.estimate.efficiency import Curve, CurvePoint
 from taskgrain.estimate.sample import Sample
 from taskgrain.estimate.table import FEW_ROUNDS
-from taskgrain.machine.busy import BusyWatch, cpu_ticks
 from taskgrain.measure import call
 from taskgrain.measure.experiments.experiment import Experiment, Phase, Request
 from taskgrain.measure.experiments.fixed_granularity import FixedGranularity
@@ -41,10 +40,6 @@ _PRECISION, _MOST_ROUNDS = 0.1, 10_000
 _APART = 1.4
 """The rounds end once an efficiency is so many times its half-width away from each level: who looks
 after every round, and stops once an interval of 95 % is on one side, errs more often than once in twenty."""
-
-_BUSY, _WINDOW = 1.2, 0.3
-"""The factor by which runs last longer on a machine that is called busy, and the seconds for which it is
-watched."""
 
 
 @dataclass(frozen=True)
@@ -88,18 +83,16 @@ def measured(
         # All have the same launcher.
         given = take_settings({**settings, "launcher": able[0].launcher or "auto"}, "--{}".format)
         able.sort(key=lambda one: one.bound)  # nobody can choose a bound, so that its number can wait
-        slower = slowdown(len(cores)) if question.program else 1.0
         last = min(_AFTER, _AFTER_SHARE * given.budget)
         passed = time.monotonic() - begun
         if passed + last >= given.budget:
             least = min(passed + _AFTER, passed / (1 - _AFTER_SHARE))
             allowed = f"more than {quantity.seconds(least, 2)}, for reading the graph, and the answer"
             raise InputError("--budget", quantity.seconds(given.budget), allowed)
-        fit = question.fit(given.budget - passed - last, slower)
+        fit = question.fit(given.budget - passed - last)
         systems = counted(fit, "system")
         short = f"a budget of {given.budget:g} s is too short for more than {systems} with such tasks"
-        short += " on a machine this busy" if slower >= _BUSY else ""
-        seconds = 10 * math.ceil((passed + _AFTER + question.needs(len(able), slower)) / 10)
+        seconds = 10 * math.ceil((passed + _AFTER + question.needs(len(able))) / 10)
         enough = f"raise --budget to {seconds} s, which has room for all, or choose by --system"
         problems |= {one.name: f"{short}; {enough}" for one in able[fit:]}
         able = able[:fit]
@@ -131,17 +124,6 @@ def measured(
         problem = "" if curve else problems.get(name, default)
         answers[name] = answer(question, name, curve, problem, now=True)
     return Measured(answers, tuple(notes), interrupted)
-
-
-def slowdown(cores: int) -> float:
-    """The factor by which runs on so many cores last longer as others use the machine now; 1 if nobody tells.
-    What this process has done is not among it."""
-    every = cpu_ticks()
-    if not every:
-        return 1.0
-    watch = BusyWatch(every)
-    time.sleep(_WINDOW)
-    return max(1.0, watch.end(()).share + cores / len(every))
 
 
 def task_times(work: float) -> list[float]:

@@ -85,7 +85,6 @@ def test_a_budget_is_for_fewer_systems_with_a_program_of_long_chains_or_many_tas
 
     wide, chain = asked(100, 1e-3, []), asked(100, 1e-3, [(f"{n}", f"{n - 1}") for n in range(1, 100)])
     assert wide.needs(2) == 2 * wide.needs(1) and wide.fit(wide.needs(7) * 1.01) == 7
-    assert wide.fit(60.0, 5.0) < wide.fit(60.0) / 2, "on a busy machine"
     assert chain.fit(60.0) < 0.8 * wide.fit(60.0), "two cores are no quicker than one"
     assert asked(100_000, 1e-6, []).fit(60.0) < 0.8 * wide.fit(60.0), "its tasks cost as long as they take"
 

@@ -296,23 +296,12 @@ def test_the_budget_begins_when_the_graph_is_read(
     assert min(one["elapsed"] for one in lines if one.get("elapsed")) >= 1.2
 
 
-@pytest.mark.parametrize(
-    ("slower", "fit"), [(1.1, "2 systems with such tasks;"), (2.0, "1 system with such ")]
-)
-def test_a_budget_has_room_for_fewer_systems_on_a_busy_machine(
-    taskgrain: Command,
-    systems: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    slower: float,
-    fit: str,
-) -> None:
-    monkeypatch.setattr("taskgrain.measure.advise.slowdown", lambda _: slower)
+def test_a_short_budget_has_room_for_fewer_systems(taskgrain: Command, systems: Path, tmp_path: Path) -> None:
     (tmp_path / "program.dot").write_text(PROGRAM)
     words = ("advise", "--graph", tmp_path / "program.dot", "--unit", "10ms", "--systems", systems)
     found = taskgrain(*words, "--system", "fast,faulty,picky", "--cores", "1", "--budget", "4.5s", "-q")
-    assert f"a budget of 4.5 s is too short for more than {fit}" in found.out, found.out + found.err
-    assert ("tasks on a machine this busy; raise" in found.out) == (slower > 1.2)
+    said = "a budget of 4.5 s is too short for more than 2 systems with such tasks; raise"
+    assert said in found.out, found.out + found.err
 
 
 def test_a_graph_is_kept_with_its_results_and_replaces_nothing(

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import time
 from dataclasses import replace
 
 import pytest
 from simulated_system import Noise, SimulatedSystem, constant, drive
 
 from taskgrain.answers.advise import Question
-from taskgrain.machine import busy
 from taskgrain.measure import advise
 from taskgrain.measure.experiments.experiment import CellSettings
 from taskgrain.study.settings import Settings
@@ -49,25 +46,3 @@ def test_rounds_go_on_until_it_is_known_which_levels_are_reached() -> None:
     assert not still.done and still.interval_width() < 0.1
     early = still.result(level.rates, out_of_budget=True)
     assert "budget_before_efficiency" not in [one.code for one in early.warnings]
-
-
-@pytest.mark.parametrize(("others", "cores", "times"), [(0.0, 2, 1.0), (1.0, 2, 1.5), (1.0, 1, 1.0)])
-def test_others_make_runs_longer_and_what_this_process_has_done_does_not(
-    monkeypatch: pytest.MonkeyPatch, others: float, cores: int, times: float
-) -> None:
-    """A second of two processors, in which this process used half a second."""
-    ticks = os.sysconf("SC_CLK_TCK")
-    idle = {core: [0] * 8 for core in (0, 1)}
-    full = {core: [round(ticks * (0.5 + others) / 2), 0, 0, ticks, 0, 0, 0, 0] for core in (0, 1)}
-    used = {os.getpid(): 0.5, -1: others}
-    readings = iter([busy._Reading(9.0, {}, idle), busy._Reading(10.0, used, full)])
-    monkeypatch.setattr(busy.BusyWatch, "_read", lambda _: next(readings))
-    monkeypatch.setattr(busy.BusyWatch, "_last", busy._Reading(-1e9, {}, {}))
-    monkeypatch.setattr(advise, "cpu_ticks", lambda: idle)
-    monkeypatch.setattr(time, "sleep", lambda _: None)
-    assert advise.slowdown(cores) == pytest.approx(times)
-
-
-def test_where_nobody_tells_of_others_runs_are_as_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(advise, "cpu_ticks", dict)
-    assert advise.slowdown(2) == 1.0
