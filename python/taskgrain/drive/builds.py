@@ -16,7 +16,7 @@ from pathlib import Path
 
 import taskgrain.system
 from taskgrain import _core
-from taskgrain.drive.launch.local import fill
+from taskgrain.drive.launch.launch import fill
 from taskgrain.drive.system import System
 from taskgrain.machine.facts import version_of
 

@@ -116,15 +116,12 @@ class Hosts:
         names = [one for one in self.names[1:nodes] if one not in but]
         return {one: self._threads[one].submit(self._ask, one, request, event, seconds) for one in names}
 
-    def _left(self) -> float:
-        return 0.0 if self._closed else self.time_left() + _GRACE_SECONDS
-
     def _ask(self, name: str, request: Mapping[str, object], event: str, seconds: float) -> _Answer:
         try:
             agent = self._agents.get(name)
             if agent is None:
                 agent = Session(f"agent on {name}", self._launch(name), start_seconds=START_SECONDS)
-                agent.time_left = self._left
+                agent.time_left = lambda: 0.0 if self._closed else self.time_left() + _GRACE_SECONDS
                 self._agents[name] = agent
             if not agent.alive:
                 agent.start()

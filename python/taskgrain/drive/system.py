@@ -12,9 +12,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from taskgrain.drive.environment import FAMILIES
-from taskgrain.drive.launch.launch import Launch
+from taskgrain.drive.launch.launch import Launch, fill, names_in
 from taskgrain.drive.launch.launcher import Launcher, Node, Ranks
-from taskgrain.drive.launch.local import fill, names_in
 from taskgrain.drive.launch.registry import LAUNCHERS, MPIS
 from taskgrain.drive.process_tree import MARK
 from taskgrain.machine.restrictions import network_fault

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from taskgrain import _core
 from taskgrain.drive.environment import FAMILIES
-from taskgrain.drive.launch.local import PLACEHOLDERS, names_in
+from taskgrain.drive.launch.launch import PLACEHOLDERS, names_in
 from taskgrain.drive.launch.registry import MPIS
 from taskgrain.drive.system import System
 from taskgrain.study import toml, variables

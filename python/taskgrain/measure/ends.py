@@ -11,9 +11,8 @@ from taskgrain.estimate.metg import Metg
 from taskgrain.machine.topology import notices
 from taskgrain.measure import uneven
 from taskgrain.measure.drivers import Drivers
-from taskgrain.measure.journal import Journal
 from taskgrain.measure.plan import Plan
-from taskgrain.measure.record import CellState, Record
+from taskgrain.measure.record import CellState, Journal, Record
 from taskgrain.results.lines import CellLine, CrashLine, CurvePoint, FailureLine, MetgLine
 from taskgrain.study.shape import best_efficiency, bound_of
 from taskgrain.study.workload import REFERENCE

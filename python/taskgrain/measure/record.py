@@ -1,7 +1,7 @@
 """The state of a study, built from the lines of `runs.jsonl` one after another.
 
-Stored lines and new ones go the same way, so that a study that goes on after a kill stands exactly where it
-stood: every decision depends on nothing but the lines before it.
+Stored lines and new ones, which the journal writes, go the same way, so that a study that goes on after a
+kill stands exactly where it stood: every decision depends on nothing but the lines before it.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from taskgrain.measure.crew import DriverName
 from taskgrain.measure.experiments.experiment import Experiment, Request
+from taskgrain.measure.timing import Timing
 from taskgrain.measure.uneven import AtHost, at_hosts
 from taskgrain.results import cell as stored
 from taskgrain.results.lines import (
@@ -29,7 +30,9 @@ from taskgrain.results.lines import (
     SessionLine,
 )
 from taskgrain.results.samples import SESSION, taken
+from taskgrain.results.store import Store
 from taskgrain.study.workload import REFERENCE, Cell
+from taskgrain.words.interrupts import uninterrupted
 from taskgrain.words.warnings import Notice, read_notice
 
 
@@ -94,11 +97,6 @@ class CellState:
     @property
     def done(self) -> bool:
         return bool(self.failure is not None or self.problem or self.cut) or self.experiment.done
-
-    @property
-    def settling(self) -> bool:
-        """Tells whether it still lacks the rounds that every cell gets."""
-        return self.experiment.settling
 
     @property
     def ignored(self) -> int:
@@ -261,3 +259,31 @@ class Record:
                 rates = self.reference(state.kernel)[-1:].tolist()
                 state.at_hosts.append(at_hosts(self._hosts, shares, rates))
             state.take_run(line, self.reference(state.kernel))
+
+
+class Journal:
+    """Appends lines, the first after that of the session. `elapsed` says how many seconds the study has
+    measured by now."""
+
+    def __init__(self, store: Store, record: Record, elapsed: Callable[[], float], timing: Timing) -> None:
+        self._timing = timing
+        self._store, self._record, self._elapsed = store, record, elapsed
+        self._session = store.session and replace(store.session, elapsed=round(record.elapsed, 6))
+        self.begun = False
+        """True once it has written something."""
+
+    @uninterrupted
+    def append(self, line: Line) -> None:
+        """Writes a line with the times of now, and takes it into the record. An interrupt comes before both,
+        or after: it may wait for the decision at the end of a round.
+
+        Raises `OutputError` if it cannot be written, and `ValueError` for values that a reader would drop:
+        that is a bug of the caller.
+        """
+        line = replace(line, elapsed=round(self._elapsed(), 6))
+        with self._timing.part("disk"):
+            seen = self._store.append(*filter(None, (self._session, line)))
+        self._session, self.begun = None, True
+        with self._timing.part("statistics"):
+            for one in seen:
+                self._record.take(one)

@@ -14,14 +14,12 @@ from dataclasses import asdict, replace
 from taskgrain.drive.answers import DriverError, OutOfTime
 from taskgrain.estimate.ratio import ratio
 from taskgrain.machine.topology import notices
-from taskgrain.measure.drivers import Drivers
+from taskgrain.measure.drivers import Drivers, References
 from taskgrain.measure.ends import Ends
 from taskgrain.measure.experiments.experiment import Experiment
 from taskgrain.measure.experiments.table import experiment_named
-from taskgrain.measure.journal import Journal
 from taskgrain.measure.plan import Plan, cell_settings
-from taskgrain.measure.record import CellState, Record
-from taskgrain.measure.reference import References
+from taskgrain.measure.record import CellState, Journal, Record
 from taskgrain.measure.runs import Runs
 from taskgrain.measure.schedule import Budget, Schedule
 from taskgrain.measure.so_far import SoFar

@@ -16,9 +16,8 @@ from taskgrain.machine.busy import Busy
 from taskgrain.measure.drivers import Drivers
 from taskgrain.measure.ends import Ends
 from taskgrain.measure.experiments.experiment import Request
-from taskgrain.measure.journal import Journal
 from taskgrain.measure.plan import Plan
-from taskgrain.measure.record import CellState, Record
+from taskgrain.measure.record import CellState, Journal, Record
 from taskgrain.measure.schedule import Budget, least_seconds
 from taskgrain.results.field import fields
 from taskgrain.results.lines import CrashLine, RejectedLine, RunLine
@@ -90,8 +89,11 @@ class Runs:
             else:
                 best = replace(best, attempts=attempt)
             long = sum(filter(None, line.seconds)) > self._long(state)
-            last = attempt == _MOST_ATTEMPTS or long or self._budget.over
-            if not line.disturbed or last or self._hopeless():
+            # Where most of the last requests stayed disturbed, repeating only eats the budget.
+            recent = self._stayed_disturbed
+            hopeless = len(recent) == _RECENT and sum(recent) > _RECENT / 2
+            last = attempt == _MOST_ATTEMPTS or long or self._budget.over or hopeless
+            if not line.disturbed or last:
                 break
             self._journal.append(RejectedLine(**vars(line)))
         if best is None:
@@ -107,10 +109,6 @@ class Runs:
             return _LONG
         cells = sum(not one.done for one in self._record.cells.values())
         return min(_LONG, _LONG_SHARE * self._budget.left() / max(1, cells))
-
-    def _hopeless(self) -> bool:
-        """Tells whether most of the last requests stayed disturbed: repeating only eats the budget."""
-        return len(self._stayed_disturbed) == _RECENT and sum(self._stayed_disturbed) > _RECENT / 2
 
     def _answer(self, state: CellState, request: Request) -> RunLine | None:
         """Returns one answer; None if it was stopped, which ends the cell.

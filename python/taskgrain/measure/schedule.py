@@ -87,7 +87,7 @@ class Schedule:
         """Cells of one workload that are to be measured together; none once all is done."""
         share = self.share()
         left = [state for state in self._record.cells.values() if not state.done and state.spent < share]
-        settling = [state for state in left if state.settling]
+        settling = [state for state in left if state.experiment.settling]
         preparing = [state for state in settling if state.experiment.preparing]
         # Brackets take different numbers of runs: all of them first, so that systems share their rounds.
         if first := preparing or settling:

@@ -134,10 +134,11 @@ def run(system: System, cores: Sequence[int], wanted: Wanted, reference: Referen
     try:
         with Session(system.name, launch, hosts=hosts) as session:
             ready = session.start()
-            iterations = _iterations(system, session, wanted, reference)
+            iterations, seconds = wanted.iterations, wanted.task_seconds
+            if seconds is not None:
+                iterations = reference.iterations(system, session, wanted.workload, seconds)
+                ready = session.start()  # memory of an earlier run would not come with this one
             outcome |= {"iterations": iterations}
-            if wanted.task_seconds is not None:  # memory of an earlier run would not come with this one
-                ready = session.start()
             reference.rates.clear()
             before = _reference_rate(system, session, ready, wanted, reference, iterations)
             growth = Growth(session.pids())
@@ -194,13 +195,6 @@ def _counters(system: System, session: Session, wanted: Wanted) -> Counters | nu
         return Counters(session.pids())
     except Unreadable as error:
         return nullcontext(str(error))
-
-
-def _iterations(system: System, session: Session, wanted: Wanted, reference: ReferenceRuns) -> int:
-    """Returns the iterations that were asked for, or with which the work of a task takes as long as asked."""
-    if wanted.task_seconds is None:
-        return wanted.iterations
-    return reference.iterations(system, session, wanted.workload, wanted.task_seconds)
 
 
 def _reference_rate(

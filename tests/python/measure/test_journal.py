@@ -14,8 +14,7 @@ import pytest
 
 from taskgrain.measure.experiments.experiment import CellSettings
 from taskgrain.measure.experiments.metg import MetgSearch
-from taskgrain.measure.journal import Journal
-from taskgrain.measure.record import Record
+from taskgrain.measure.record import Journal, Record
 from taskgrain.measure.timing import Timing
 from taskgrain.results.lines import CrashLine, CurvePoint, Line, MetgLine, RunLine, SessionLine
 from taskgrain.results.store import Store

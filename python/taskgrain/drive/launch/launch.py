@@ -1,11 +1,14 @@
-"""The result of a launcher: the command that starts one driver."""
+"""The result of a launcher: the command that starts one driver, with what its `system.toml` leaves open."""
 
 from __future__ import annotations
 
 import os
+import re
 import shutil
-from collections.abc import Mapping
+import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from taskgrain.drive.environment import FAMILIES
 from taskgrain.drive.launch.launcher import Node
@@ -58,3 +61,27 @@ class Launch:
         real = os.path.realpath(found)
         program = found if real == found else f"{found} ({real})"
         return f"launcher {self.by}, {program}," if self.by else program
+
+
+# Only words are placeholders, so that a command may hold JSON and other braces.
+_PLACEHOLDER = re.compile(r"\{([a-z]+)\}")
+PLACEHOLDERS = ("dir", "cores", "nodes", "places", "python")
+"""`nodes` is for what simulates several."""
+
+
+def names_in(word: str) -> list[str]:
+    """The names of the placeholders that stand in a word, known or not."""
+    return _PLACEHOLDER.findall(word)
+
+
+def fill(word: str, folder: Path, cores: Sequence[int], nodes: int = 1) -> str:
+    """The word with `{dir}`, the driver's `folder`, and what says which processors `cores` of how many nodes
+    it uses."""
+    values = {
+        "dir": str(folder),
+        "cores": str(len(cores)),
+        "nodes": str(nodes),
+        "places": ",".join(f"{{{core}}}" for core in cores),
+        "python": sys.executable,
+    }
+    return _PLACEHOLDER.sub(lambda match: values[match[1]], word)
