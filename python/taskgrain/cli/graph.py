@@ -218,9 +218,9 @@ def graph(
         for step in steps_of(run):
             sys.stdout.write(json.dumps(step, separators=(",", ":")) + "\n")
     else:
-        from taskgrain.report.task_graph import svg
+        from taskgrain.report.drawings import of_pattern
 
-        write_drawing(chosen, svg(list(_drawable(run)), run.width(), graph.workload.pattern), output)
+        write_drawing(chosen, of_pattern(list(_drawable(run)), run.width(), graph.workload.pattern), output)
 
 
 def _refuse_what_would_be_ignored(drawing: bool, stats: bool, nodes: str | None, output: Path | None) -> None:

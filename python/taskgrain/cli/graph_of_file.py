@@ -137,7 +137,7 @@ def _draw(
     drawn: str,
     output: Path | None,
 ) -> None:
-    from taskgrain.report.program_drawing import svg
+    from taskgrain.report.drawings import of_program
 
     graph = steps.graph
     if steps.points > MOST_DRAWN:
@@ -148,4 +148,4 @@ def _draw(
         name, label = graph.names[task], (graph.labels or graph.names)[task]
         return f"{label if label == name else f'{label} ({name})'}: {told(graph.durations[task])}"
 
-    write_drawing(drawn, svg(steps, path.name, heaviest, words), output)
+    write_drawing(drawn, of_program(steps, path.name, heaviest, words), output)

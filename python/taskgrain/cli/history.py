@@ -23,7 +23,7 @@ from taskgrain.cli.options import (
 )
 from taskgrain.machine.commit import commit
 from taskgrain.words import numbers, quantity
-from taskgrain.words.errors import InputError, UsageError
+from taskgrain.words.errors import InputError, UsageError, check_writable
 
 if TYPE_CHECKING:
     from taskgrain.history.log import Log
@@ -110,9 +110,10 @@ def history(
     if not add and (given := "--label" if label else "--time" if time else ""):
         raise UsageError(f"{given} is for --add DIR")
     for option, file in (("--junit", junit), ("--output", output)):
-        _check(option, file, store)
-    if junit and output and junit.resolve() == output.resolve():
-        raise InputError("--junit", str(junit), "another file than that of --output")
+        if file is not None and file.resolve() == store.resolve():
+            raise InputError(option, str(file), "a file that is not the store")
+        if file is not None:
+            check_writable(option, file)
     if add:
         _add(store, add, label, time)
     stored = stores.read(store)
@@ -206,19 +207,3 @@ def _when(option: str, text: str | None, logs: tuple[Log, ...], *, first: bool) 
     except InputError:
         labels = list(dict.fromkeys(one.label for one in logs))
         raise InputError(option, text, ["a date or a time", *labels]) from None
-
-
-def _check(option: str, file: Path | None, store: Path) -> None:
-    """Checks that a file can be written there, before anything is added."""
-    if file is None:
-        return
-    from taskgrain.results.reader import FILES
-
-    if file.is_dir() or not file.absolute().parent.is_dir():
-        raise InputError(option, str(file), "a file in a folder that there is")
-    if file.exists() and not file.is_file():
-        raise InputError(option, str(file), "a file")
-    if file.resolve() == store.resolve():
-        raise InputError(option, str(file), "a file that is not the store")
-    if file.name in FILES:
-        raise InputError(option, str(file), "a name that is not one of a results folder's own files")

@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from taskgrain.answers.compare.text import called
 from taskgrain.cli.printer import Printer
 from taskgrain.estimate.quantities import Quantity
 from taskgrain.history.series import UNITS
-from taskgrain.history.text import called, newest, over_all, session, summary, why
+from taskgrain.history.text import newest, over_all, session, summary, why
 from taskgrain.history.trends import Change, History, Trend
 from taskgrain.words import quantity
 from taskgrain.words.interval import Interval

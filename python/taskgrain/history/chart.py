@@ -8,8 +8,9 @@ from typing import Any
 import altair as alt
 import vl_convert
 
+from taskgrain.answers.compare.text import called
 from taskgrain.estimate.quantities import AT_A_SIZE, Quantity
-from taskgrain.history.text import called, day
+from taskgrain.history.text import day
 from taskgrain.history.trends import Trend
 from taskgrain.report import look
 from taskgrain.report.look import AT_LEAST, AT_MOST, Theme

@@ -8,8 +8,9 @@ import jinja2
 from markupsafe import Markup
 
 import taskgrain
+from taskgrain.answers.compare.text import called
 from taskgrain.history.chart import svg
-from taskgrain.history.text import called, day, measured, summary, title, why
+from taskgrain.history.text import day, measured, summary, title, why
 from taskgrain.history.trends import History, Trend
 from taskgrain.words import quantity
 from taskgrain.words.origin import Origin

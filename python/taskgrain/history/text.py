@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+from taskgrain.answers.compare.text import called
 from taskgrain.estimate.quantities import AT_A_SIZE, Quantity
 from taskgrain.history.series import Entry, Series
 from taskgrain.history.trends import Change, History, Trend, verdicts
@@ -13,11 +14,6 @@ from taskgrain.words.interval import Interval
 
 _MOVED = 0.02
 """A clock that moved by more is said, as in a comparison."""
-
-
-def called(by: Quantity) -> str:
-    """A quantity's name."""
-    return "METG" if by == "metg" else by
 
 
 def day(time: float) -> str:

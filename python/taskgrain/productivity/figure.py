@@ -10,17 +10,14 @@ import altair as alt
 
 from taskgrain.productivity.frontier import EFFORTS, Effort, Measured, frontier
 from taskgrain.report import look
-from taskgrain.report.figures import FORMATS, write
-from taskgrain.report.look import PAPER, Spec
+from taskgrain.report.charts.chart import BOTH_COLUMNS, Figure
+from taskgrain.report.figures import FORMATS, fitted, write
+from taskgrain.report.look import PAPER, Style
 from taskgrain.words.origin import Origin
 
 _TITLES: Mapping[Effort, str] = {"lines": "lines of code", "constructs": "constructs"}
-_WIDTH, _HEIGHT = 204, 150
-"""The size of a panel, in points: two of them with their axes take both columns of a page."""
-_BESIDE = 90
-"""The space of the axes, in points."""
-_SYMBOL, _LETTER = 16, 4.6
-"""The width of a legend's symbol with its distances, and that of a letter of its names, in points."""
+_HEIGHT = 150
+"""The height of a panel, in points."""
 
 
 def save(
@@ -28,7 +25,7 @@ def save(
 ) -> list[Path]:
     """Writes a figure for each workload with a METG into `folder`, made if need be; returns the files."""
     drawn = (
-        (f"{_mark(rows)}productivity {workload}", figure(rows))
+        (f"{_mark(rows)}productivity {workload}", fitted(figure(rows)))
         for workload, rows in workloads.items()
         if any(row.cell.metg.value for row in rows)
     )
@@ -40,16 +37,24 @@ def _mark(rows: Sequence[Measured]) -> str:
     return Origin.of(row.cell.origin for row in rows).adjective
 
 
-def figure(rows: Sequence[Measured]) -> Spec:
-    """The specification of a workload's figure: a panel for each kind of effort."""
+def figure(rows: Sequence[Measured]) -> Figure:
+    """The figure of a workload: a panel for each kind of effort, and the systems below them."""
     known = [row for row in rows if row.cell.metg.value is not None]
-    spec = look.finish(alt.concat(*(_panel(known, kind) for kind in EFFORTS), columns=2, spacing=14), PAPER)
-    spec["config"]["background"] = "#ffffff"
-    spec["padding"] = 1
-    return spec
+    styles = {row.system: look.style(place, PAPER) for place, row in enumerate(known)}
+
+    def draw(width: int) -> alt.ConcatChart:
+        return alt.concat(*(_panel(known, styles, kind, width) for kind in EFFORTS), columns=2, spacing=14)
+
+    return Figure("productivity", draw, {}, BOTH_COLUMNS, len(EFFORTS), styles)
 
 
-def _panel(rows: Sequence[Measured], kind: Effort) -> alt.LayerChart | alt.FacetChart:
+def _panel(
+    rows: Sequence[Measured], styles: Mapping[str, Style], kind: Effort, width: int
+) -> alt.LayerChart | alt.FacetChart:
+    def by_system(channel: Any, values: Sequence[str]) -> Any:
+        return channel("system:N", scale=alt.Scale(domain=[*styles], range=values), legend=None)
+
+    colours, shapes = [one.colour for one in styles.values()], [one.shape for one in styles.values()]
     ends = look.domain(
         end for row in rows for end in look.near(row.cell.metg.value, row.cell.metg.low, row.cell.metg.high)
     )
@@ -59,7 +64,7 @@ def _panel(rows: Sequence[Measured], kind: Effort) -> alt.LayerChart | alt.Facet
         "effort:Q", axis=alt.Axis(title=_TITLES[kind], tickCount=6), scale=alt.Scale(zero=True, nice=True)
     )
     points, steps = _points(rows, kind, ends)
-    base = alt.Chart(alt.InlineData(values=points)).encode(y=y, color=_by_system(rows, alt.Color))
+    base = alt.Chart(alt.InlineData(values=points)).encode(y=y, color=by_system(alt.Color, colours))
     return alt.layer(
         alt.Chart(alt.InlineData(values=steps))
         .mark_line(interpolate="step-after", color=PAPER.muted, strokeDash=[3, 2], strokeWidth=0.8)
@@ -69,11 +74,11 @@ def _panel(rows: Sequence[Measured], kind: Effort) -> alt.LayerChart | alt.Facet
         ),
         base.mark_point(size=26, strokeWidth=1).encode(
             x=x,
-            shape=_by_system(rows, alt.Shape),
-            fill=_by_system(rows, alt.Fill),
+            shape=by_system(alt.Shape, shapes),
+            fill=by_system(alt.Fill, colours),
             fillOpacity=alt.FillOpacity("filled:Q", scale=None, legend=None),
         ),
-        width=_WIDTH,
+        width=width,
         height=_HEIGHT,
     )
 
@@ -103,13 +108,3 @@ def _points(
         if unbeaten.get(row.system) and (not steps or effort < steps[-1]["effort"]):
             steps.append({"metg": row.cell.metg.value, "effort": effort})
     return points, [*steps, *({"metg": ends[1], "effort": one["effort"]} for one in steps[-1:])]
-
-
-def _by_system(rows: Sequence[Measured], channel: Any) -> Any:
-    """Colour or shape, which the legend below names."""
-    systems = [row.system for row in rows]
-    looks = [look.style(place, PAPER) for place in range(len(systems))]
-    styles = [one.shape if channel is alt.Shape else one.colour for one in looks]
-    columns = max(1, int((2 * _WIDTH + _BESIDE) / (_SYMBOL + _LETTER * max(map(len, systems)))))
-    legend = alt.Legend(orient="bottom", columns=columns, symbolSize=26, symbolOpacity=1, symbolLimit=0)
-    return channel("system:N", scale=alt.Scale(domain=systems, range=styles), legend=legend)

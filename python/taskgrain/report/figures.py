@@ -40,7 +40,7 @@ def save(results: Results, folder: Path, formats: Sequence[str] = FORMATS) -> li
     """
     mark = results.origin.adjective
     figures = [*metg.together(results), *(one for chart in CHARTS for one in of_chart(chart, results))]
-    return write(((mark + one.name, _fitted(one, mark.strip())) for one in figures), folder, formats)
+    return write(((mark + one.name, fitted(one, mark.strip())) for one in figures), folder, formats)
 
 
 def of_chart(chart: Chart, results: Results) -> list[Figure]:
@@ -83,7 +83,7 @@ def write(drawn: Iterable[tuple[str, Spec]], folder: Path, formats: Sequence[str
     return written
 
 
-def _fitted(figure: Figure, title: str = "") -> Spec:
+def fitted(figure: Figure, title: str = "") -> Spec:
     """The specification of a figure that is as wide as it should be; with a title above it.
 
     How much names and results take beside the plots is known once it is drawn.
@@ -117,15 +117,16 @@ def drawn(figure: Figure, width: int) -> Drawn:
     chart = figure.draw(width)
     if not figure.key:
         return chart
-    rows = -(-len(figure.key) // max(1, int(width / _each(figure.key))))
-    apart = width / -(-len(figure.key) // rows)
+    across = width * figure.plots
+    rows = -(-len(figure.key) // max(1, int(across / _each(figure.key))))
+    apart = across / -(-len(figure.key) // rows)
     names = [
         {"system": system, "from": x, "middle": x + _LINE / 2, "to": x + _LINE, "y": place % rows}
         | vars(style)
         for place, (system, style) in enumerate(figure.key.items())
         for x in [place // rows * apart]
     ]
-    scale = alt.Scale(domain=[0, width], nice=False)
+    scale = alt.Scale(domain=[0, across], nice=False)
     y = alt.Y("y:Q", scale=alt.Scale(domain=[rows - 0.5, -0.5], nice=False), axis=None)
     base = alt.Chart(alt.InlineData(values=names)).encode(y=y, color=alt.Color("colour:N", scale=None))
     start, middle, end = (alt.X(f"{one}:Q", scale=scale, axis=None) for one in ("from", "middle", "to"))
@@ -135,7 +136,7 @@ def drawn(figure: Figure, width: int) -> Drawn:
             x=middle, shape=alt.Shape("shape:N", scale=None)
         ),
         base.mark_text(align="left", dx=_APART).encode(x=end, text="system:N", color=alt.value(PAPER.ink)),
-        width=width,
+        width=across,
         height=_ROW * rows,
         name="key",
     )

@@ -12,6 +12,8 @@ from taskgrain.drive.system import System
 from taskgrain.productivity.count import Count
 from taskgrain.productivity.figure import figure, save
 from taskgrain.productivity.frontier import Measured
+from taskgrain.report import figures, look
+from taskgrain.report.look import PAPER
 from taskgrain.words.errors import UsageError
 
 
@@ -29,8 +31,9 @@ ROWS = [
 
 def drawn(panel: int, layer: int) -> list[dict[str, Any]]:
     """What a layer of a panel shows: the frontier, the intervals, the systems."""
-    spec = figure(ROWS)
-    values: list[dict[str, Any]] = spec["datasets"][spec["concat"][panel]["layer"][layer]["data"]["name"]]
+    spec = look.finish(figures.drawn(figure(ROWS), 200), PAPER)
+    source = spec["vconcat"][0]["concat"][panel]["layer"][layer]["data"]["name"]
+    values: list[dict[str, Any]] = spec["datasets"][source]
     return values
 
 

@@ -73,16 +73,8 @@ class Plot:
 
     def options(self) -> dict[str, object]:
         """The options for the script."""
-        return {
-            "spec": self.key,
-            "cells": self.cells,
-            "shows": self.shows,
-            "needs_peak": self.needs_peak,
-            "row_height": self.row_height,
-            "levels": self.levels,
-            "most": self.most,
-            "own": self.own,
-        }
+        names = ("cells", "shows", "needs_peak", "row_height", "levels", "most", "own")
+        return {"spec": self.key} | {name: getattr(self, name) for name in names}
 
 
 @dataclass(frozen=True)

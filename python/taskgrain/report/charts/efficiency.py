@@ -11,10 +11,8 @@ from markupsafe import Markup
 
 from taskgrain.answers.data import Results
 from taskgrain.report import look, rows
-from taskgrain.report.charts import curves
 from taskgrain.report.charts.chart import Plot, Section
-from taskgrain.report.charts.lines import Chart, looks
-from taskgrain.report.charts.lines import curves as lines
+from taskgrain.report.charts.lines import Chart, curves, looks, of_curves
 from taskgrain.report.look import Theme
 
 
@@ -33,20 +31,20 @@ SECTION = Section("efficiency", "Efficiency against task granularity", _intro)
 def plots(results: Results) -> Iterator[Plot]:
     """A panel for each workload."""
     title = "efficiency against task granularity"
-    return curves.plots(results, "efficiency", title, partial(chart, results), rows.thresholds)
+    return of_curves(results, "efficiency", title, partial(chart, results), rows.thresholds)
 
 
 def chart(results: Results, theme: Theme, width: int | None = None) -> Chart:
     """Efficiency against granularity, of the data sets `points`, `samples` and `levels`."""
-    curves = [point for cell in results.cells for point in cell.points]
+    points = [point for cell in results.cells for point in cell.points]
     low, high = look.domain(
-        end for one in curves for end in look.near(one.granularity, one.granularity_low, one.granularity_high)
+        end for one in points for end in look.near(one.granularity, one.granularity_low, one.granularity_high)
     )
     x = alt.X("granularity:Q", scale=look.log(low, high), axis=look.time_axis(low, high, "task granularity"))
     most = max(
         (
             min(one.efficiency * rows.REACH, max(one.efficiency_high or 0.0, rows.best_efficiency(one)))
-            for one in curves
+            for one in points
         ),
         default=1.0,
     )
@@ -54,4 +52,4 @@ def chart(results: Results, theme: Theme, width: int | None = None) -> Chart:
     scale = alt.Scale(domain=[0, top], clamp=True)
     label = "format(100 * datum.value, '.0f') + ' %'"
     y = alt.Y("efficiency:Q", scale=scale, axis=alt.Axis(title="efficiency", tickCount=5, labelExpr=label))
-    return lines((x, y, (low, high), (0, top)), looks(results, theme, width), theme, width)
+    return curves((x, y, (low, high), (0, top)), looks(results, theme, width), theme, width)

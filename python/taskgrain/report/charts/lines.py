@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import altair as alt
 
-from taskgrain.answers.data import Results
-from taskgrain.report import look
-from taskgrain.report.charts.chart import ONE_COLUMN
+from taskgrain.answers.data import Cell, Results
+from taskgrain.report import look, rows
+from taskgrain.report.charts.chart import ONE_COLUMN, Drawn, Plot
 from taskgrain.report.charts.intervals import Ends, arrows, by_certainty, like, within
 from taskgrain.report.look import Theme
 
@@ -17,6 +17,7 @@ Chart = alt.LayerChart | alt.FacetChart
 Axes = tuple[alt.X, alt.Y, Ends, Ends]
 Looks = tuple[alt.Color, alt.Shape, Any]
 """Colour, shape and dash."""
+Levels = Callable[[Iterable[Cell]], list[rows.Row]]
 
 
 def curves(axes: Axes, looks: Looks, theme: Theme, width: int | None, most: float = 1.0) -> Chart:
@@ -75,6 +76,26 @@ def curves(axes: Axes, looks: Looks, theme: Theme, width: int | None, most: floa
         ),
     ]
     return sized(layers, width, most)
+
+
+def of_curves(
+    results: Results, name: str, title: str, draw: Callable[..., Drawn], levels: Levels
+) -> Iterator[Plot]:
+    """A panel for each workload that has a curve."""
+    for place, workload in enumerate(results.workloads):
+        numbers = rows.numbers(results, workload)
+        if any(results.cells[i].points for i in numbers):
+            yield Plot(
+                id=f"{name}-{place}",
+                heading=workload,
+                label=f"Plot of {title} on {workload}, a line for each system",
+                key=name,
+                file=f"{name} {workload}",
+                draw=draw,
+                cells=tuple(numbers),
+                shows="points",
+                levels=levels(results.cells[i] for i in numbers if results.cells[i].points),
+            )
 
 
 def rest(x: alt.X, y: alt.Y, order: str) -> list[alt.Chart]:

@@ -11,10 +11,8 @@ from markupsafe import Markup
 
 from taskgrain.answers.data import Results
 from taskgrain.report import look, rows
-from taskgrain.report.charts import curves
 from taskgrain.report.charts.chart import Plot, Section
-from taskgrain.report.charts.lines import Chart, looks
-from taskgrain.report.charts.lines import curves as lines
+from taskgrain.report.charts.lines import Chart, curves, looks, of_curves
 from taskgrain.report.look import Theme
 from taskgrain.words import quantity
 
@@ -28,7 +26,7 @@ SECTION = Section("rate", "Rate against problem size", lambda _: _INTRO)
 def plots(results: Results) -> Iterator[Plot]:
     """A panel for each workload where a peak is known."""
     draw = partial(chart, results)
-    for plot in curves.plots(results, "rate", "rate against problem size", draw, rows.peaks):
+    for plot in of_curves(results, "rate", "rate against problem size", draw, rows.peaks):
         if plot.levels:
             points = [row for i in plot.cells for row in rows.points(results.cells[i], i)]
             most = rows.most("rate", plot.levels, points)
@@ -49,4 +47,4 @@ def chart(results: Results, theme: Theme, width: int | None = None, *, most: flo
     axis = alt.Axis(title=f"{unit} per core", labelExpr="format(datum.value, '~s')", tickCount=5)
     y = alt.Y("rate:Q", scale=scale, axis=axis)
     axes = (x, y, (low, high), (0, "most"))
-    return lines(axes, looks(results, theme, width), theme, width, most)
+    return curves(axes, looks(results, theme, width), theme, width, most)

@@ -37,17 +37,6 @@
     if (inside && opener?.matches("a, button")) opener.focus();
   }
 
-  async function copy() {
-    const button = at("copy");
-    try {
-      await navigator.clipboard.writeText(panel.querySelector("code.command")?.textContent ?? "");
-      button.textContent = "Copied";
-    } catch {
-      button.textContent = "Cannot copy here";
-    }
-    setTimeout(() => { button.textContent = "Copy command"; }, 2000);
-  }
-
   report.startCell = () => {
     report.listen(show);
     document.querySelector("main").addEventListener("click", (event) => {
@@ -57,8 +46,6 @@
       report.choose(Number(link.getAttribute("href").slice("#cell-".length)), link);
     });
     at("close").addEventListener("click", close);
-    at("copy").hidden = !navigator.clipboard;
-    at("copy").addEventListener("click", copy);
     addEventListener("keydown", (event) => { if (event.key === "Escape" && !panel.hidden) close(); });
   };
 })();

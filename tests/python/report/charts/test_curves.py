@@ -8,8 +8,9 @@ from report_cells import cell, measured, point, results
 
 from taskgrain.answers.data import Results
 from taskgrain.report import rows
-from taskgrain.report.charts import curves, efficiency
+from taskgrain.report.charts import efficiency
 from taskgrain.report.charts.chart import Plot
+from taskgrain.report.charts.lines import of_curves
 from taskgrain.report.figures import of_chart
 
 CURVE = (point(10, 1e-6, 0.2, samples=(1e-6,)), point(100, 2e-6, 0.6))
@@ -22,7 +23,7 @@ FULL = results(
 
 
 def plots_of(found: Results) -> list[Plot]:
-    return [*curves.plots(found, "name", "title", partial(efficiency.chart, found), rows.thresholds)]
+    return [*of_curves(found, "name", "title", partial(efficiency.chart, found), rows.thresholds)]
 
 
 def test_a_panel_for_each_workload_that_has_a_curve() -> None:
