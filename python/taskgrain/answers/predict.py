@@ -10,7 +10,6 @@ from taskgrain.answers.sweeps import NUMBERS, sweeps, without
 from taskgrain.estimate.scaling import Program, ProgramByCores
 from taskgrain.results.builds import plain
 from taskgrain.study.workload import REFERENCE
-from taskgrain.words.endings import Ending
 from taskgrain.words.errors import InputError, UsageError
 from taskgrain.words.interval import Interval
 from taskgrain.words.origin import together
@@ -156,7 +155,7 @@ def _usable(here: Sequence[Cell], wished: Collection[str] | None) -> list[Cell]:
     for name in wished or ():
         if name not in systems:
             raise InputError("--system", name, list(systems))
-    found = [cell for cell in here if cell.system in (wished or systems) and cell.ending is not Ending.FAILED]
+    found = [cell for cell in here if cell.system in (wished or systems)]
     usable = [cell for cell in found if cell.points and cell.cores and cell.points_of_a_step]
     if not usable:
         raise UsageError(
