@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from taskgrain.graphs import chakra, graph_file, rt_trace, timelines
+from taskgrain.graphs import graph_file, rt_trace, traces
 from taskgrain.graphs.dot import read_dot
 from taskgrain.graphs.reading import Entry, decoded, wrong_at
 from taskgrain.graphs.task_graph import TaskGraph, amount, made
@@ -23,10 +23,10 @@ FORMATS = (
     "DOT",
     "Standard Task Graph",
     "StarPU tasks.rec",
-    chakra.FORMAT,
+    traces.CHAKRA,
     rt_trace.FORMAT,
-    timelines.RAY,
-    timelines.DASK,
+    traces.RAY,
+    traces.DASK,
     graph_file.FORMAT,
 )
 _MOST_BYTES, _AT_ONCE = 1 << 30, 1 << 20
@@ -113,12 +113,12 @@ def _json(text: str) -> TaskGraph:
     """One object is an instance of WfCommons or a trace of events, several are a trace of Chakra, and a list
     is a timeline."""
     first, at = decoded(text, 0)
-    if chakra.is_chakra(first, text.startswith("{", at)):
-        return chakra.read_chakra(text)
+    if traces.is_chakra(first, text.startswith("{", at)):
+        return traces.read_chakra(text)
     if at < len(text):
         raise wrong_at(text, at, "nothing after the JSON")
     if isinstance(first, list):
-        return timelines.read_timeline(first)
+        return traces.read_timeline(first)
     return rt_trace.read_trace(first) if "traceEvents" in first else _wfcommons(Entry("JSON", first))
 
 
