@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from statistics import median
 
-from taskgrain.answers.compare.conditions import differences
+from taskgrain.answers.compare.pairing import differences
 from taskgrain.estimate.quantities import Quantity
 from taskgrain.history.log import Log
 from taskgrain.results.measurements import Measurement

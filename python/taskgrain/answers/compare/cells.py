@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from taskgrain.answers.compare import pairing
-from taskgrain.answers.compare.conditions import too_far_apart
 from taskgrain.answers.compare.sides import Side
 from taskgrain.estimate.quantities import AT_A_SIZE, Quantity, log_estimate, shared_size
 from taskgrain.estimate.ratio import Decision, Ratio, decision, ratio
@@ -219,7 +218,7 @@ class _Pair:
         failed = any(map(pairing.failed, contender)) and not any(map(pairing.failed, baseline))
         simulated = all(one.cell.origin.simulated for one in (*contender, *baseline))
         sides = (contender, labels[0]), (baseline, labels[1])
-        far = "" if simulated else too_far_apart(contender, baseline, groups)
+        far = "" if simulated else pairing.too_far_apart(contender, baseline, groups)
         numberless = filter(None, (of(*one) for of in (pairing.failure, pairing.nothing) for one in sides))
         why = next(numberless, "") or pairing.incomparable(contender, baseline, matched, across_hosts)
         blank = Compared(
