@@ -6,13 +6,13 @@ control characters are taken out of them here, once.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
 
 from taskgrain.answers.program import Program, of_graph
-from taskgrain.answers.repeat import command
 from taskgrain.graphs import files
 from taskgrain.results import cell as stored
 from taskgrain.results import columns, curves, measurements, ranking, store, values
@@ -27,6 +27,9 @@ from taskgrain.words.origin import Origin
 from taskgrain.words.plain import cleaned, text
 
 Fields = Mapping[str, object]
+_FLAGS = {"first_iterations": "--iterations"}
+_SHARED = ("budget",)
+"""Settings of a whole study, that say nothing of a cell."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -214,6 +217,24 @@ def samples(runs: Iterable[RunLine], iterations: float, disturbed: bool = False)
         for seconds in run.seconds
         if seconds and run.cores and run.tasks
     )
+
+
+def command(recorded: str, study: Mapping[str, object]) -> str:
+    """`recorded`, the command of the cell's workload, with the study's settings that are no defaults.
+
+    `study` is the table of study.toml, which writes all of them out.
+    """
+    words = [recorded]
+    for key, default in asdict(Settings()).items():
+        value = study.get(key, default)
+        flag = _FLAGS.get(key, "--" + key.replace("_", "-"))
+        if key in _SHARED or value == default or flag in recorded.split() or not recorded:
+            continue
+        if value is True:
+            words.append(flag)
+        elif isinstance(value, str | int | float):
+            words.append(f"{flag} {shlex.quote(f'{value:g}' if isinstance(value, float) else str(value))}")
+    return " ".join(words)
 
 
 def _title(folder: Path, study: Fields) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import typer
 
-from taskgrain.answers.repeat import command
+from taskgrain.answers.data import command
 from taskgrain.cli.app import app
 from taskgrain.results import reader
 from taskgrain.results.lines import CellLine

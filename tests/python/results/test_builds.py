@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 import results_folder as made
 
+import taskgrain.results
 from taskgrain.answers import data
 from taskgrain.results import curves, dashboards, export, reader
-from taskgrain.results import folder as results
 from taskgrain.results.builds import Choice, opened, placed
 from taskgrain.results.export import frame
 from taskgrain.results.lines import Build, Line, OfCell, ReferenceLine, SessionLine
@@ -205,7 +205,7 @@ def test_every_reader_says_what_is_of_another_machine(tmp_path: Path) -> None:
     lines = [session(ONE, **there), *measured(1e-6, "mpi", "tbb"), session(ONE, **here)]
     folder = made.write(tmp_path, [*lines, *measured(2e-6, "mpi")])
     said = "measured on another machine than the others: mpi@11111111.bbbbbbbb, tbb@11111111.bbbbbbbb"
-    readers = (curves.opened(folder)[1], data.read(folder).warnings, results.opened(folder).warnings)
+    readers = (curves.opened(folder)[1], data.read(folder).warnings, taskgrain.results.read(folder).warnings)
     assert {*readers} == {(said,)}
     for kind in (*export.FORMATS, *dashboards.FORMATS):
         assert said in export.write(folder, "cells", kind, tmp_path / "exported"), kind
