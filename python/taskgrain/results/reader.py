@@ -19,7 +19,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from taskgrain.results import values
 from taskgrain.results.builds import elsewhere, placed
 from taskgrain.results.lines import SCHEMA, CellLine, FailureLine, Line, MetgLine, OfCell, UnknownLine
 from taskgrain.results.parse import Odd, from_json
@@ -204,7 +203,7 @@ def contents(
             else:
                 damaged.append(number)
             continue
-        line = parse(_with_schema(table, odd), odd)
+        line = parse(table, odd)
         if line.schema > SCHEMA and newer is None:
             newer = number, line.schema
         if isinstance(line, UnknownLine):
@@ -215,15 +214,6 @@ def contents(
     return Contents(
         file, raw, tuple(lines), used, tuple(unknown), torn, tuple(damaged), newer, dict(+odd), remarks
     )
-
-
-def _with_schema(table: Mapping[str, Any], odd: Odd) -> Mapping[str, Any]:
-    """The table, whose schema counts as missing if it makes no sense."""
-    schema = table.get("schema", SCHEMA)
-    if values.integer(schema) is not None:
-        return table
-    odd["schema"] += schema is not None
-    return {key: value for key, value in table.items() if key != "schema"}
 
 
 def _object(raw: bytes, deepest: int = DEEPEST) -> Mapping[str, Any] | None:
