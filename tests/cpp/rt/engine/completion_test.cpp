@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <numeric>
 #include <random>
 #include <vector>
@@ -36,83 +37,41 @@ class Workers {
   std::size_t looks_ = 0;
 };
 
-TEST(Completion, IsReachedWhereNobodyHasBegun) {
-  Workers workers(3);
-  EXPECT_TRUE(workers.reached());
-}
+TEST(Completion, IsReachedWhenNobodyIsBusyNorAMessageUnderWayNorAHoldLeft) {
+  constexpr std::size_t number = 4;
+  std::mt19937 random(1);
+  Workers workers(number);
+  struct Counts {
+    bool busy = false;
+    std::uint64_t sent = 0, received = 0;
+  } counts[number];
+  std::uint64_t under_way = 0;
+  int ends = 0;
+  for (int n = 0; n < 20'000; ++n) {
+    const std::size_t w = random() % number;
+    auto& [busy, sent, received] = counts[w];
+    if (!busy) {
+      workers[w].busy();
+      const std::uint64_t taken = random() % 2 * under_way;
+      received += taken, under_way -= taken;
+    } else {
+      const std::uint64_t more = random() % 4 / 3;
+      sent += more, under_way += more;
+      workers[w].idle(sent, received);
+    }
+    busy = !busy;
+    if (random() % 16 == 0) ++workers.outside.sent, ++under_way;
+    workers.outside.holds = random() % 16 == 0;
 
-TEST(Completion, IsNotReachedWhileAWorkerIsBusy) {
-  Workers workers(3);
-  workers[2].busy();
-  EXPECT_FALSE(workers.reached());
-  workers[2].idle(0, 0);
-  EXPECT_TRUE(workers.reached());
-}
-
-TEST(Completion, IsNotReachedWhileAMessageIsUnderWay) {
-  Workers workers(2);
-  workers[1].busy();
-  workers[1].idle(3, 1);
-  EXPECT_FALSE(workers.reached());
-  workers.outside.sent += 5;
-  EXPECT_FALSE(workers.reached());
-  workers[0].busy();
-  workers[0].idle(0, 7);
-  EXPECT_TRUE(workers.reached());
-}
-
-TEST(Completion, IsNotReachedWhileThereIsAHold) {
-  Workers workers(2);
-  ++workers.outside.holds;
-  EXPECT_FALSE(workers.reached());
-  --workers.outside.holds;
-  EXPECT_TRUE(workers.reached());
-}
-
-TEST(Completion, StopsAtAWorkerThatIsBusyAndGoesOnThere) {
-  Workers workers(5);
-  workers[2].busy();
-  workers[4].busy();
-  EXPECT_FALSE(workers.reached());
-  EXPECT_EQ(workers.busy(), 4U);
-  workers[2].idle(0, 0);
-  workers[1].busy();
-  EXPECT_FALSE(workers.reached());
-  EXPECT_EQ(workers.busy(), 4U);
-  workers[4].idle(0, 0);
-  EXPECT_FALSE(workers.reached());
-  EXPECT_EQ(workers.busy(), 1U);
-  workers[1].idle(0, 0);
-  EXPECT_TRUE(workers.reached());
-}
-
-TEST(Completion, IsReachedAlsoWhereSomebodyStirredBehindTheLook) {
-  Workers workers(3);
-  workers[1].busy();
-  EXPECT_FALSE(workers.reached());  // 2 was idle
-  workers[2].busy();
-  workers[2].idle(1, 0);
-  workers[1].idle(0, 1);
-  EXPECT_TRUE(workers.reached());
-}
-
-TEST(Completion, SeesThatAWorkerBehindTheLookIsBusy) {
-  Workers workers(3);
-  workers[1].busy();
-  EXPECT_FALSE(workers.reached());
-  workers[2].busy();
-  workers[1].idle(0, 0);
-  EXPECT_FALSE(workers.reached());
-  EXPECT_EQ(workers.busy(), 2U);
-}
-
-TEST(Completion, StopsAtNobodyWhileAMessageIsUnderWay) {
-  Workers workers(3);
-  workers[1].busy();
-  EXPECT_FALSE(workers.reached());
-  workers[1].idle(1, 0);
-  EXPECT_FALSE(workers.reached());
-  EXPECT_EQ(workers.busy(), Completion::anybody);
+    if (random() % 2 == 0) continue;
+    const bool somebody = std::ranges::any_of(counts, &Counts::busy), held = workers.outside.holds != 0;
+    ASSERT_EQ(workers.reached(), !somebody && under_way == 0 && !held) << n;
+    ends += !somebody && under_way == 0 && !held;
+    if (held) continue;
+    if (under_way == 0 && somebody) ASSERT_NE(workers.busy(), Completion::anybody) << n;
+    if (workers.busy() != Completion::anybody) ASSERT_TRUE(counts[workers.busy()].busy) << n;
+  }
+  EXPECT_GT(ends, 100);
 }
 
 TEST(Completion, AwaitsOneWorkerOrAnybody) {

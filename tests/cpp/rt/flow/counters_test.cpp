@@ -209,22 +209,7 @@ namespace taskgrain::rt::detail {
 namespace {
 
 TEST(Counters, HoldOneObjectForEachKey) {
-  {
-    Counters<Counted> counters;
-    std::mt19937 random(7);
-    for (int n = 0; n < 20000; ++n) {
-      const Counted key(static_cast<int>(random() % 300));
-      std::int32_t* count = counters.find(key);
-      if (count == nullptr) {
-        counters.insert(key, 1);
-      } else {
-        *count = 0;
-        counters.remove(count);
-      }
-      ASSERT_EQ(Counted::alive, static_cast<int>(counters.size()) + 1);
-    }
-    EXPECT_GT(Counted::alive, 0);
-  }
+  compare_small_and_large<Counted>([](int n) { return Counted(n); });
   EXPECT_EQ(Counted::alive, 0);
 }
 
