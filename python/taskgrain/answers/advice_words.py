@@ -16,14 +16,14 @@ from taskgrain.words.interval import Interval
 
 NOT_KNOWN = "not known"
 _NAMED = 3
-"""Systems of which a sentence says what another one saves."""
+"""The most systems that a sentence names with their saving."""
 VERDICTS: dict[Verdict, str] = {"yes": "yes", "no": "no", "unknown": NOT_KNOWN, "never": "never"}
 """The words for whether a level of efficiency is reached."""
 
 
 def sentences(question: Question, answers: Sequence[Answer]) -> Iterator[str]:
-    """The answer in words: what another system would save, which reach which efficiency, which do not, and
-    what is not known."""
+    """The answer in words: what another system would save, which systems reach which efficiency, which do
+    not, and which are not known."""
     if doubt := _doubt(answers):
         yield f"{doubt} Measure again on a quiet machine before you rely on this."
     # A system's efficiency is that of the cores that it occupies.
@@ -69,7 +69,7 @@ def sentences(question: Question, answers: Sequence[Answer]) -> Iterator[str]:
 
 
 def _levels(question: Question, answers: Sequence[Answer]) -> Iterator[str]:
-    """Tells which systems reach which efficiency, which do not, and of which it is not known."""
+    """Tells which systems reach which efficiency, which do not, and which are not known."""
     tasks, least = f"Tasks of {_time(question.work)}", quantity.percent(LEVELS[0])
     rough = sorted(
         (one for one in answers if one.rough), key=lambda one: -(one.efficiency.found.value or 0.0)
@@ -144,7 +144,7 @@ def _choice(found: Choice) -> str:
 
 
 def saved(one: Answer, found: Choice) -> str:
-    """Says what the best saves of the time that a system takes."""
+    """Says how much of a system's time the best one saves."""
     if one is found.best and one.known:
         return "best"
     if one.system not in found.saved:

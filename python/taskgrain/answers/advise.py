@@ -60,7 +60,7 @@ class Question:
 
     @property
     def most(self) -> float:
-        """The most that the efficiency can be on all of these cores, whatever the system."""
+        """The highest efficiency that the graph allows on all of these cores, whatever the system."""
         return most_efficiency(self.workload, self.workload.cores_of_all(self.cores), self.steps or None)
 
     def needs(self, systems: int) -> float:
@@ -153,8 +153,8 @@ class Choice:
 
     @property
     def sure(self) -> dict[str, Interval]:
-        """Returns what is surely saved, the most first. Two processes of one system may differ by as much as
-        the others."""
+        """Returns the systems with a sure saving, the largest first. Two processes of one system may differ
+        by as much as the others."""
         found = {name: one for name, one in self.saved.items() if (one.low or 0.0) > LEAST_SAVED}
         return dict(sorted(found.items(), key=lambda each: -(each[1].about or 0.0)))
 
@@ -264,7 +264,8 @@ def _disturbed(curve: Curve | None) -> bool:
 
 
 def _doubted(level: Level) -> Level:
-    """A level by runs of which others disturbed a good part: it does not follow that tasks are too short."""
+    """A level from runs that others disturbed for a good part: it does not follow that tasks are too
+    short."""
     verdict: Verdict = "unknown" if level.verdict == "no" else level.verdict
     least, margin = replace(level.needed, low=None), replace(level.margin, high=None)
     return replace(level, verdict=verdict, needed=least, margin=margin)
@@ -278,7 +279,7 @@ def newest(curves: Iterable[Curve], question: Question) -> dict[str, Curve]:
 
 
 def others(curves: Iterable[Curve], question: Question) -> list[str]:
-    """Names what there is of other workloads, so that nobody takes these for the answer."""
+    """Names other workloads with results, so that nobody takes these for the answer."""
     notes: dict[str, None] = {}
     for one in curves:
         if differs := differences(one, question):

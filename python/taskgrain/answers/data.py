@@ -34,7 +34,7 @@ _SHARED = ("budget",)
 
 @dataclass(frozen=True, kw_only=True)
 class Point(CurvePoint):
-    """A task size of a cell's curve, with what is drawn of it."""
+    """A task size of a cell's curve, with the values that charts draw."""
 
     iterations: float
     granularity: float

@@ -15,7 +15,7 @@ from taskgrain.words.interval import Interval
 from taskgrain.words.origin import together
 
 Say = Callable[[str], None]
-"""Takes a sentence about what is left out."""
+"""A function that takes a sentence about cells that are left out."""
 _MOST_DOUBLINGS = 40
 
 

@@ -49,7 +49,7 @@ class Program:
 
     @cached_property
     def bound(self) -> Bound:
-        """The least that it takes, whatever the system."""
+        """The shortest time that it takes, whatever the system."""
         return self.graph.bound()
 
     @cached_property
@@ -80,7 +80,7 @@ class Program:
 
     @property
     def output_bytes(self) -> int | None:
-        """The bytes that each task hands on unless others are asked for: those of the file, if they fit."""
+        """The bytes that each task hands on by default: those of the file, if they fit."""
         return output_bytes(self.steps)
 
     def lasting(self, mean: float) -> Program:

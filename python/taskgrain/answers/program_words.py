@@ -26,7 +26,7 @@ LEGEND = "Lost: what the graph does not need on these cores. A task costs: time 
 
 
 def allowed(program: Program, cores: int) -> Iterator[str]:
-    """Tells what the graph is, and what it allows whatever the system."""
+    """Describes the graph, and what it allows, whatever the system."""
     ranked, bound, least = program.ranked, program.bound, program.least(cores)
     short, half, long = (quantity.seconds(ranked[k], 2) for k in (0, len(ranked) // 2, -1))
     work, path = quantity.seconds(program.total), quantity.seconds(bound.critical_path)
@@ -70,7 +70,7 @@ def handed_on(program: Program, measured: int) -> Iterator[str]:
 
 
 def without_size(graph: TaskGraph) -> str:
-    """Tells of how many tasks the median does not know what they hand on."""
+    """Says for how many tasks the median lacks the bytes that they hand on."""
     number = graph.unsized
     return f" (without {quantity.counted(number, 'task')} of which the file has no size)" if number else ""
 
@@ -105,8 +105,8 @@ def reached(program: Program, answers: Sequence[Answer]) -> Iterator[str]:
 
 
 def _longer(program: Program, best: Answer) -> Iterator[str]:
-    """The fewest tasks in one that leave little to gain, or those that gain most; nothing where it is not
-    known that anything is lost."""
+    """The fewest tasks to join into one that leave little to gain, or those that gain most; nothing if it is
+    not known that anything is lost."""
     cost = program.cost(best.efficiency, best.occupied)
     now, overhead = cost.time.number, cost.overhead or 0.0
     least = program.least(best.occupied)
@@ -125,7 +125,7 @@ def _longer(program: Program, best: Answer) -> Iterator[str]:
 
 
 def costs(program: Program, answers: Sequence[Answer]) -> dict[str, list[str]]:
-    """The columns of a table of what the graph takes with each system."""
+    """The columns of a table of the graph's time with each system."""
     found = [program.cost(one.efficiency, one.occupied) for one in answers]
     return {
         "time": [time(one.time) for one in found],

@@ -19,7 +19,7 @@ from taskgrain.words.interval import Interval
 from taskgrain.words.table import Table
 
 STEPS = 1000
-"""Time steps of the program whose time is told: as many as in the Task Bench paper."""
+"""The time steps of the program whose time the tables tell: as many as in the Task Bench paper."""
 _SAME_WORK = 0.02
 """The work of a step may be so far from a power of two, where iterations cannot meet it."""
 
@@ -135,7 +135,7 @@ def scalings(results: Results) -> list[Scaling]:
 
 
 def left_out(results: Results) -> list[str]:
-    """A sentence for each system and workload of which nothing can be told."""
+    """A sentence for each system and workload for which nothing can be told."""
     return [
         f"{one.system} on {one.workload}: no size was measured on more than one number of {one.field}"
         for one in measured(results)

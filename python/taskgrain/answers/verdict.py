@@ -1,4 +1,4 @@
-"""Says what a study can be trusted for, in one to three sentences, from the results of its cells."""
+"""Says in one to three sentences how far a study can be trusted, from the results of its cells."""
 
 from __future__ import annotations
 

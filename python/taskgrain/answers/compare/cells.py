@@ -47,7 +47,7 @@ _RESAMPLES = 1000
 
 @dataclass(frozen=True)
 class Question:
-    """A question that is asked of each cell."""
+    """The question that `compare` asks of each cell."""
 
     by: Quantity = "metg"
     """The quantity that decides the verdicts."""
@@ -58,7 +58,7 @@ class Question:
     slower or faster there, too, if the intervals show it."""
     confidence: float = CONFIDENCE
     across_hosts: bool = False
-    """True if what was measured on different hosts of one kind is compared, too."""
+    """True if `compare` compares measurements of different hosts of one kind, too."""
     looks: int = 1
     """The number of looks at the cells that may have ended the measurement."""
 
@@ -82,7 +82,7 @@ class Compared:
     sessions: tuple[int, int] = (1, 1)
     """The sessions of the contender, and those of the baseline."""
     ratios: Mapping[Quantity, Ratio] = field(default_factory=dict)
-    """Contender over baseline; those that there are."""
+    """The ratios, contender over baseline, as far as known."""
     between: Scatter | None = None
     """The scatter of sessions, where that was needed: in the quantity that the verdict is given by."""
     clock: float | None = None
@@ -128,11 +128,11 @@ class Comparison:
 
     @property
     def undecided(self) -> int:
-        """Cells of which nobody can say whether they became slower."""
+        """The cells of which nobody can say whether they became slower."""
         return sum(cell.verdict in ("undecided", "not comparable") and not cell.failed for cell in self.cells)
 
     def measured_again(self, second: Comparison) -> Comparison:
-        """The same with what came of those cells that were measured once more."""
+        """The same with the second measurements of some cells."""
         found = {(one.contender, one.system, one.workload): one for one in second.cells}
         known = ((one, found.get((one.contender, one.system, one.workload))) for one in self.cells)
         return replace(self, cells=tuple(replace(one, again=again or one.again) for one, again in known))

@@ -144,7 +144,7 @@ def _time(seconds: float) -> str:
 
 
 def usual(measurements: Measurements) -> Scatter:
-    """The scatter of sessions that counts where nobody knows it."""
+    """The scatter of sessions that counts if nobody knows it."""
     several = all(len({sample.process for sample in one.samples}) > 1 for one in measurements)
     return USUAL if several else USUAL_OF_ONE
 

@@ -19,7 +19,7 @@ _SIGN, _COMMA = "@", ","
 _LEAST = 4
 """Digits that a part of a build's or a session's name must have at least."""
 _SHOWN = 8
-"""Digits of a hash in a list of what is allowed."""
+"""The digits of a hash in a list of allowed names."""
 
 Open = Callable[[Path], Folder]
 

@@ -1,4 +1,4 @@
-"""A comparison in words: those of `taskgrain compare`, and of the report of later results."""
+"""A comparison in words, for `taskgrain compare` and for the report of later results."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from taskgrain.results import hosts
 from taskgrain.words import quantity
 
 _BESIDE: tuple[Quantity, ...] = ("metg", "floor", "rate", "efficiency")
-"""Ratios that are shown beside the one that decides."""
+"""The ratios that the table shows beside the one that decides."""
 _VERDICTS: tuple[Verdict, ...] = ("slower", "faster", "same", "undecided", "not comparable")
 _SHOWN = 3
 """Cells that a reason names."""
 _MOVED = 1.02
-"""A clock that differs by more is said."""
+"""The difference of clocks from which on a note names it."""
 
 
 def remarks(found: Comparison) -> list[str]:
@@ -42,7 +42,7 @@ def summary(found: Comparison) -> list[str]:
 
 
 def _confidence(found: Comparison) -> list[str]:
-    """Says what the intervals hold, and how surely."""
+    """Says what the intervals contain, and how surely."""
     if all(cell.origin.simulated for cell in found.cells):
         return [
             "Simulated numbers repeat to the digit: an interval is what the search left open, and does not "
@@ -110,7 +110,7 @@ def _reasons(cells: Sequence[Compared]) -> list[str]:
 
 
 def _again(found: Comparison) -> list[str]:
-    """Says what came of each cell that was measured once more."""
+    """Tells the result of each cell that was measured once more."""
 
     def outcome(cell: Compared) -> str:
         ratio = cell.ratios.get(found.question.by)
@@ -157,7 +157,7 @@ def _notes(found: Comparison) -> list[str]:
 
 
 def _assumed(found: Comparison) -> list[str]:
-    """Says what counts where nobody has measured how much sessions scatter, and what can be shown with it."""
+    """Says which scatter counts if nobody has measured it, and which change can then be seen."""
     by = found.question.by
     told = [
         (ratio.high / ratio.value, cell.between.deviation)
