@@ -11,7 +11,8 @@ _MISLEADING = ("PYTHONPATH", "PYTHONWARNINGS", "PYTHONOPTIMIZE")
 
 
 def _open_standard_streams() -> None:
-    """Has what the caller closed (cron, a daemon, `0<&-`) lead to /dev/null.
+    """Opens /dev/null for standard streams that the caller closed (cron, a daemon, `0<&-`). Else the next
+    file that is opened, a pipe to a driver perhaps, would take its number.
 
     Else the next file that is opened, a pipe to a driver perhaps, would take its number.
     """
@@ -40,7 +41,7 @@ def main() -> None:
 
 
 def _without_misleading() -> None:
-    """Starts anew without what a shell says to Python, unless it is by that that taskgrain is found."""
+    """Starts anew without the shell's variables for Python, unless Python needs them to find taskgrain."""
     here = os.path.realpath(os.path.dirname(os.path.dirname(__file__)))
     paths = map(os.path.realpath, filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep)))
     if here not in paths and "PYTHONHOME" not in os.environ:

@@ -179,7 +179,7 @@ def advise(
 
 
 def _stored(folders: Sequence[Path], *, only_here: bool) -> tuple[list[Curve], list[str]]:
-    """The curves of results folders, and what is odd about them; `only_here` leaves out other machines."""
+    """The curves of results folders, and the notes about them; `only_here` leaves out other machines."""
     from taskgrain.answers.advise import of_machine
     from taskgrain.machine import facts
     from taskgrain.results import curves

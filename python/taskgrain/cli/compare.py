@@ -186,7 +186,7 @@ def _of_folders(words: list[str], names: list[str], question: Question) -> tuple
     from taskgrain.results.measurements import Folder, opened
 
     def read(folder: Path) -> Folder:
-        """Opens a folder, and says what is odd about it, also where nothing is left to be compared."""
+        """Opens a folder, and warns of oddities in it, also where nothing is left to be compared."""
         found = opened(folder)
         for warning in found.warnings:
             note(f"{folder}: {warning}")

@@ -1,4 +1,4 @@
-"""`taskgrain doctor`: what will be measured here, how well, and what is in the way."""
+"""`taskgrain doctor`: shows what a measurement here will use, how good it will be, and what is in the way."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def _answers(
     probes: Mapping[str, Probe],
     warnings: Sequence[Notice],
 ) -> None:
-    """Answers what a person who comes wants to know first."""
+    """Answers the first questions of a newcomer."""
     able = sum(one.available for one in probes.values())
     cpu = facts["cpu"]
     for label, text in (

@@ -46,7 +46,7 @@ def show(out: Printer, outcomes: Sequence[Mapping[str, Any]]) -> None:
 
 
 def heading(workload: str, steps: int, fault: Mapping[str, Any]) -> str:
-    """Says what is run, and what happens to it."""
+    """Says what runs, and what happens to it."""
     what = _KINDS[fault["kind"]].format(**fault)
     told = what if fault["times"] == 1 else f"{what}, {fault['times']} times"
     return f"{workload}, {quantity.counted(steps, 'step')}: {told}"

@@ -21,8 +21,8 @@ class Gate:
     missing: bool
 
     def judge(self, regressions: int, undecided: int, missing: int, nothing: bool = False) -> None:
-        """Ends with 1 for what was asked, and says why. A check that passes says what it did not see;
-        `nothing`: there was nothing to see. Call it when the answer is printed."""
+        """Ends with 1 if a gate that the user set has found something, and says why. A check that passes says
+        what it did not see; `nothing`: there was nothing to see. Call it when the answer is printed."""
         sys.stdout.flush()
         verdicts = f"{counted(undecided, 'cell')} without a verdict"
         lacking = f"{counted(missing, 'cell')} missing"

@@ -98,8 +98,8 @@ def print_rows(rows: dict[str, str]) -> None:
 
 
 def _summary(graph: GraphOptions, as_json: bool) -> None:
-    """Says what the shape of the graph allows, with as many steps as the shortest run of a METG, unless
-    given."""
+    """Says what the shape of the graph allows, with as many steps as the shortest run of a METG, unless the
+    user gave some."""
     from taskgrain.study.shape import best_efficiency, bound_of, shape_of
     from taskgrain.study.steps import Steps, with_steps
     from taskgrain.words import quantity

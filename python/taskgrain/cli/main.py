@@ -1,4 +1,4 @@
-"""The program `taskgrain`: what it prints, and how it ends, where something goes wrong."""
+"""The program `taskgrain`: its output and its end if something goes wrong."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ def measure(study: Study, chosen: Sequence[System], cores: Sequence[int], how: M
 
 
 def _show(measured: call.Measured, study: Study, how: Measuring) -> None:
-    """Prints what was measured, as JSON or as a table."""
+    """Prints the results, as JSON or as a table."""
     output, every = how.output, [*measured.cells, *measured.earlier]
     if how.as_json:
         folder = str(output) if output else None

@@ -45,7 +45,7 @@ _PANEL = "Graph"
 _DEFAULTS = {"pattern": CORE["pattern"].default}
 """The defaults of the command line for what a study must say."""
 _IMBALANCED = "load_imbalance"
-"""The kernel that who gives an imbalance means."""
+"""The kernel that a user of `--imbalance` means."""
 _CHOSEN = {"steps": "chosen automatically", "iterations": "", "width": "one for each core"}
 """Defaults that are no value."""
 
@@ -67,7 +67,7 @@ class GraphOptions:
 
     given: Mapping[str, Any]
     quiet: bool = False
-    """True if nothing is said of what a workload does not use."""
+    """True if no warning names the fields that a workload does not use."""
     simulated: bool = False
     """True if nothing runs on the cores of this machine, so that there may be more of them."""
 

@@ -139,7 +139,7 @@ def _show(out: Printer, name: str, found: Sequence[Prediction], counts: Sequence
 
 
 def _where(cells: Sequence[Cell]) -> str:
-    """Says what they were measured on."""
+    """Says on how many cores or nodes the curves were measured."""
     counts = sorted({(cell.nodes, cell.cores) for cell in cells if cell.cores})
     if all(nodes <= 1 for nodes, _ in counts):
         every = [cores for _, cores in counts]

@@ -51,7 +51,7 @@ class Printer:
         self._console.print(Text(self._known(line), style), soft_wrap=True, highlight=False)
 
     def _known(self, text: str) -> str:
-        """The text in characters that the terminal has; nothing has those of a file's name in odd bytes."""
+        """The text in characters that the terminal has; no terminal has the odd bytes of some file names."""
         text = text.translate(_ASCII) if self._plain else text
         known = "ascii" if self._plain else "utf-8"
         return text.encode(known, "replace").decode(known)
@@ -159,7 +159,7 @@ def _widths(
 
 
 class _Console(Console):
-    """A console that says that nobody reads it, and does not end the program for that."""
+    """A console that tells whether anybody still reads it, and does not end the program if not."""
 
     def on_broken_pipe(self) -> None:
         with contextlib.suppress(SystemExit):

@@ -100,7 +100,7 @@ def _check_output(output: Path, program: Path) -> None:
 
 
 def _environment(program: str, linked: str, folder: str) -> dict[str, str]:
-    """The variables of the program: those that are there, and those that make its runtime load the tool."""
+    """The variables of the program: the user's, and those that make its runtime load the tool."""
     from taskgrain.drive.catalogue import package_folder
 
     tool = package_folder() / "bin" / "taskgrain-record.so"

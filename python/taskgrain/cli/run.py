@@ -130,7 +130,7 @@ def run(
 
 
 def _steps(workload: Workload) -> int:
-    """The steps where none are given: those of a file, if it has a graph."""
+    """The default number of steps: that of the file, if the graph is from one."""
     from taskgrain._core import InvalidSpec, Unsupported
     from taskgrain.study.shape import shape_of
 
