@@ -59,7 +59,7 @@ class Ready:
     raw: Mapping[str, object]
     warnings: tuple[Notice, ...] = ()
     library: str = ""
-    """The one that connects its processes; empty if none does."""
+    """The library that connects its processes; empty if none does."""
 
 
 @dataclass(frozen=True)

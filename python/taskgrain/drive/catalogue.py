@@ -90,7 +90,8 @@ def systems_in(place: Path, *, own: bool = False) -> dict[str, System]:
 
 
 def started_by(systems: Mapping[str, System], launcher: str, option: str = "--launcher") -> dict[str, System]:
-    """The systems with their ranks started by a launcher; `auto` leaves each that of its MPI.
+    """The systems with their ranks started by a launcher; `auto` leaves each the launcher of its MPI. Raises
+    `UsageError` if the launcher cannot start ranks here.
 
     Raises `UsageError` if the launcher cannot start ranks here.
     """

@@ -29,7 +29,7 @@ class MovedCore:
         self.moved = False
         """True if a thread has lost the core, or got it back, while the run went on."""
         self.guessed = False
-        """True if a thread was let use all cores because nobody knows whether it had bound itself before."""
+        """True if a thread may now use all cores because nobody knows whether it had bound itself before."""
         self._pids, self._books, self._given = pids, books, given
         self._all, self._rest, self._core = set(cores), set(cores[:-1]), cores[-1]
         self._before: dict[int, set[int]] = {}

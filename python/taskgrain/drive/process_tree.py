@@ -116,7 +116,7 @@ class Tree:
         return code
 
     def _kill_orphans(self) -> None:
-        """Kills what a supervisor that was itself killed could not."""
+        """Kills processes of a supervisor that was itself killed."""
         killed: set[int] = set()
         end = time.monotonic() + _KILLED_SECONDS
         while time.monotonic() < end:

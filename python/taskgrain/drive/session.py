@@ -88,7 +88,7 @@ class Session:
         self._simulated_seconds = self._passed_seconds = 0.0
         """The seconds of all answers, and those until they came: together the pace of a simulation."""
         self._simulated: dict[str, RunResult] = {}
-        """Answers by what was asked: a simulation would take its time again, to say the same."""
+        """The answers by request: a simulation would take its time again, to say the same."""
         self._memory_bytes = memory_bytes
         self._memory: MemoryWatch
         self._tree: Tree | None = None
@@ -127,7 +127,7 @@ class Session:
         return self._tree.scratch if self._tree is not None else ""
 
     def start(self) -> Ready:
-        """Starts the driver (again) and returns what it says of itself."""
+        """Starts the driver (again) and returns its description of itself."""
         self.kill()
         if self.launch.refused:
             raise DriverError("unsupported", self.launch.refused)
@@ -227,7 +227,7 @@ class Session:
         return self._ask(request, event, None, seconds)
 
     def log_tail(self) -> str:
-        """Returns what the driver printed last. To be asked when it has failed: it takes a moment."""
+        """Returns the driver's last output. Call it when the driver has failed: it takes a moment."""
         if self._tree is not None:
             time.sleep(_LOG_SECONDS)
         return self._log.tail()
@@ -261,7 +261,7 @@ class Session:
             self._quit_until = time.monotonic() + QUIT_SECONDS
 
     def close(self) -> None:
-        """Has the driver quit, then kills what is left of it."""
+        """Lets the driver quit, then kills its remaining processes."""
         self.quit()
         if self._tree is not None and self._quit_until is not None:
             self._tree.wait(max(0.0, self._quit_until - time.monotonic()))
@@ -391,7 +391,7 @@ class Session:
             rest = self._write(descriptor, rest, request)
 
     def _write(self, descriptor: int, rest: bytes, request: Mapping[str, object]) -> bytes:
-        """Writes as much as the pipe takes of the `rest` of a request, and returns what is left."""
+        """Writes as much of the `rest` of a request as the pipe takes, and returns the remainder."""
         try:
             return rest[os.write(descriptor, rest) :]
         except BlockingIOError:

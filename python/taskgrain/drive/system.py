@@ -109,7 +109,7 @@ class System:
     """The other ways to work, or other builds of the driver, each a system of its own, `name.variant`."""
 
     def probe(self) -> Probe:
-        """Looks for what the system needs; starts nothing."""
+        """Looks for the requirements of the system; starts nothing."""
         missing = [f"program {name}" for name in self.programs if shutil.which(name) is None]
         for name in self.files:
             path = Path(fill(name, self.folder, ()))

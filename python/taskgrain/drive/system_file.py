@@ -119,7 +119,7 @@ def _words(table: _Table, key: str) -> tuple[str, ...]:
 
 
 def _command(table: _Table, key: str) -> tuple[str, ...]:
-    """Words of which the first names a program."""
+    """A list of words; the first names a program."""
     words = _words(table, key)
     if words and not words[0].strip():
         raise InputError(table.field(key, 0), words[0], "the name or the path of a program")

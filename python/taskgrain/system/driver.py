@@ -57,7 +57,8 @@ class System(ABC):
         """Executes every task of every graph once; timed."""
 
     def verify(self, run: Run) -> tuple[dict[str, Any], dict[str, Any] | None]:
-        """Returns what was executed, and the first violation; several processes must add up theirs here."""
+        """Returns the counts of executions, and the first violation; several processes must add up theirs
+        here."""
         return run.accounts(), run.verify()
 
     def peak_rss_bytes(self) -> int:
@@ -65,7 +66,7 @@ class System(ABC):
         return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
     def close(self) -> None:  # noqa: B027 - most systems have nothing to end
-        """Ends what the system has started."""
+        """Ends all that the system has started."""
 
 
 def check_memory(run: Run) -> None:

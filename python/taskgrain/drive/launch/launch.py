@@ -20,7 +20,7 @@ class Launch:
 
     command: tuple[str, ...]
     env: Mapping[str, str]
-    """Set on top of what is passed of the harness's environment."""
+    """The variables that are set, on top of those that pass from the harness's environment."""
     cores: tuple[int, ...]
     """The processors that the driver shall use on each node, worker by worker."""
     park: bool = True

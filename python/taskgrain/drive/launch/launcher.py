@@ -59,7 +59,7 @@ class Launcher:
         return next(filter(shutil.which, self.programs), self.programs[0])
 
     def missing(self) -> list[str]:
-        """Tells what it lacks here."""
+        """Says what the launcher lacks here."""
         lacking = [] if shutil.which(self.program) else [f"program {' or '.join(self.programs)}"]
         inside = all(name in os.environ for name in self.allocation[:1])
         return lacking if inside else [*lacking, f"job of {self.name} ({self.allocation[0]} is not set)"]

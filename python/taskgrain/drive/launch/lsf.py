@@ -8,7 +8,7 @@ from taskgrain.drive.launch.launcher import Launcher, Ranks
 
 
 def _options(ranks: Ranks) -> Sequence[str]:
-    """A resource set is a rank and its cores. The hosts are those of the job: jsrun takes no names."""
+    """A resource set is a rank and its cores. The hosts come from the job: jsrun takes no names."""
     sets = (f"--nrs={ranks.count}", f"--rs_per_host={ranks.per_node}", "--tasks_per_rs=1")
     return (*sets, f"--cpu_per_rs={ranks.cores}", "--bind=none")
 

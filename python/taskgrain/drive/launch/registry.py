@@ -18,7 +18,7 @@ one."""
 
 
 def here() -> str:
-    """Names those that can start ranks here."""
+    """Names the launchers that can start ranks here."""
     return ", ".join(one.name for one in LAUNCHERS.values() if not one.missing()) or "none"
 
 
