@@ -42,7 +42,7 @@ class Scatter:
     """The part of it that the rounds of the sessions explain, on average."""
     freedom: int
     own: int = 0
-    """Degrees of freedom that were measured; the others are what is usual."""
+    """The degrees of freedom that were measured; the others are the usual ones."""
 
     @property
     def deviation(self) -> float | None:

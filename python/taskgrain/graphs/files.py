@@ -1,4 +1,4 @@
-"""Files with task graphs, of several formats, which are told by what they begin with."""
+"""Files with task graphs, of several formats, told apart by their first characters."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def _read(path: Path, option: str) -> TaskGraph:
 
 
 def _shown(names: Sequence[str]) -> Sequence[str]:
-    """The names with a space for what no terminal and no drawing shows as a character."""
+    """The names, with a space for each character that no terminal and no drawing shows."""
     if "".join(names).isprintable():
         return names
     return tuple("".join(c if c.isprintable() else " " for c in name) for name in names)

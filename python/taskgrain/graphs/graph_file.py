@@ -18,7 +18,7 @@ from taskgrain.words.errors import InputError
 FORMAT = "taskgrain graph"
 VERSION = 1
 BEGIN = re.compile(r'\{\s*"taskgrain_graph"')
-"""The first key says what the file is."""
+"""The first key, by which the format is known."""
 _UNITS = ("s", "task", "")
 _KEYS = (
     *("taskgrain_graph", "program", "unit", "names", "named"),
@@ -48,7 +48,7 @@ def stored(graph: TaskGraph, path: Path) -> bytes:
 
 
 def read(text: str) -> TaskGraph:
-    """The graph of such a file. Raises `InputError` for whatever no writer of these writes."""
+    """The graph of such a file. Raises `InputError` for values that no writer of these files writes."""
     file, end = decoded(text, 0, json.JSONDecoder(object_pairs_hook=_once))
     if end < len(text):
         raise wrong_at(text, end, f"nothing after a {FORMAT}")

@@ -1,4 +1,4 @@
-"""The kinds of tasks of a graph: those with one name, but for numbers at its end."""
+"""The kinds of tasks of a graph: tasks of one name, except for numbers at its end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads what a file has: of the types that its format says, or an error names the place in the file."""
+"""Reads the values of a file, of the types that its format says; errors name the place in the file."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _TEXTS = {str, int}
 
 
 def wrong_at(text: str, at: int, allowed: str) -> InputError:
-    """The error for what a file has at a place."""
+    """The error for a wrong value at a place of a file."""
     found = text[at : at + 40].partition("\n")[0] or "the end of the line" * (at < len(text))
     return InputError(f"line {text.count(chr(10), 0, at) + 1}", found or "the end of the file", allowed)
 
@@ -29,7 +29,7 @@ def _space(text: str, at: int) -> int:
 
 
 def decoded(text: str, at: int, decoder: json.JSONDecoder = _DECODER) -> tuple[Any, int]:
-    """The JSON value at a place, and the place of what comes after it. Raises `InputError`."""
+    """The JSON value at a place, and the place after it. Raises `InputError`."""
     try:
         value, end = decoder.raw_decode(text, _space(text, at))
     except json.JSONDecodeError as error:

@@ -13,7 +13,7 @@ from taskgrain.words.errors import InputError
 
 FORMAT = "trace of taskgrain::rt"
 _ROUNDED = 1e-3
-"""Microseconds by which times of events may differ from those of the clock."""
+"""The microseconds by which times of events may differ from the clock's."""
 
 
 @dataclass
@@ -41,7 +41,8 @@ class _Tasks:
         return number
 
     def ends(self, among: Iterable[int]) -> tuple[list[int], list[int]]:
-        """Returns those that come after none of the others, and those that none of the others comes after."""
+        """Returns the tasks that come after none of the others, and those that none of the others comes
+        after."""
         among = dict.fromkeys(among)
         followed = {one for task in among for one in self.all[task].after if one in among}
         first = [task for task in among if not among.keys() & self.all[task].after.keys()]
@@ -152,7 +153,7 @@ def _join_launches(
 
 
 def _join_waits(tasks: _Tasks, recorded: Iterable[int], waits: list[float]) -> None:
-    """Lets what is given after a wait come after what has ended until then."""
+    """Lets tasks given after a wait come after all that had ended by then."""
     waits = sorted(waits)
     parts: dict[int, list[int]] = {}
     for number in recorded:

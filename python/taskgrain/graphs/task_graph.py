@@ -44,7 +44,7 @@ class TaskGraph:
     names: Sequence[str]
     before: Sequence[Sequence[int]]
     durations: Sequence[float]
-    """The time that each takes: 1 if the file says none for any, and 0 for those that it leaves out."""
+    """The time of each task: 1 if the file has no times at all, and 0 for tasks that it leaves out."""
     cores: Sequence[float]
     """The cores that each takes."""
     untimed: int
@@ -64,7 +64,7 @@ class TaskGraph:
     left_out: str = ""
     """The events of a run that the file has and the graph leaves out."""
     outputs: Sequence[float | None] = ()
-    """The bytes that each task hands on, if the file has some: None for a task of which it does not say."""
+    """The bytes that each task hands on, if the file has some: None for a task without."""
 
     @property
     def dependences(self) -> int:
@@ -166,7 +166,7 @@ class TaskGraph:
 
 
 def amount(value: object, what: str) -> float:
-    """A number that a file says, of `what`. Raises `InputError` for what is none, or is negative."""
+    """A number of a file, for `what`. Raises `InputError` if it is none, or is negative."""
     try:
         found = math.nan if isinstance(value, bool) else float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError, OverflowError):
