@@ -86,7 +86,9 @@ def from_json(table: Mapping[str, Any], odd: parse.Odd) -> Line:
 
 
 def measured(folder: Path, label: str | None = None, time: float | None = None) -> tuple[Log, list[str]]:
-    """The log of a results folder, and what is odd about the folder.
+    """The log of a results folder, and warnings about the folder. `label` and `time` (Unix time) come from
+    the measurement if they are not given. Raises `UsageError` if the folder cannot be read, or has nothing to
+    be kept.
 
     `label` and `time` (Unix time) are those of the measurement if they are not given. Raises `UsageError` if
     the folder cannot be read, or has nothing that can be kept.

@@ -56,8 +56,8 @@ class Entry:
         return None if found == Interval() else found
 
     def at_clock(self, clock: float, quantity: Quantity, iterations: int | None = None) -> Interval | None:
-        """The same as it would be where the kernel alone does so much. A session that does not say what it
-        did there counts as it is."""
+        """The same at a clock at which the kernel alone does so much. A session that does not know its clock
+        counts as it is."""
         found, line = self.number(quantity, iterations), self.measurement.cell.result
         if found is None or not line or not self.clock:
             return found
@@ -86,7 +86,8 @@ class Series:
         return Origin.of(entry.measurement.cell.origin for entry in self.entries)
 
     def size(self) -> int | None:
-        """Iterations of the tasks that rates are of: those that most sessions measured; None if none did."""
+        """The iterations of the tasks that rates are of: those that most sessions measured; None if none
+        did."""
         counts = Counter(size for entry in self.entries for size in entry.rates)
         most = max(counts.values(), default=0)
         known = sorted(size for size, count in counts.items() if count == most)

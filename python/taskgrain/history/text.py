@@ -13,7 +13,7 @@ from taskgrain.words import quantity
 from taskgrain.words.interval import Interval
 
 _MOVED = 0.02
-"""A clock that moved by more is said, as in a comparison."""
+"""The share of a clock's move from which on a note tells it, as in a comparison."""
 
 
 def day(time: float) -> str:
@@ -67,7 +67,7 @@ def newest(one: Trend, by: Quantity) -> str:
 
 
 def over_all(one: Trend, by: Quantity) -> str:
-    """Says what is left of all changes together, where there are several."""
+    """Says what all changes together come to, if there are several."""
     if one.over_all is None:
         return ""
     times = quantity.ratio_interval(one.over_all.ratio)

@@ -82,7 +82,7 @@ class Trend:
 
     @property
     def undecided(self) -> bool:
-        """True if nobody can say whether it is a regression."""
+        """True if nobody can say whether the change is a regression."""
         over_all = self.over_all is not None and self.over_all.decision in _OPEN
         newest = self.verdict in _OPEN and not self.known
         return not self.regression and (newest or over_all or self.verdict == "too few sessions")

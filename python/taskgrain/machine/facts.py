@@ -134,7 +134,7 @@ def fingerprint(found: Mapping[str, Any]) -> str:
 
 
 def together(fingerprints: Iterable[str]) -> str:
-    """The fingerprint of several hosts: that of each, where all are of one kind."""
+    """The fingerprint of several hosts: that of each, if all are of one kind."""
     kinds = sorted(set(fingerprints))
     return kinds[0] if len(kinds) == 1 else hashlib.sha256(json.dumps(kinds).encode()).hexdigest()[:16]
 
@@ -210,7 +210,7 @@ def state(cores: Sequence[int] | None = None, window: float = 0.3, spin: float =
 
 
 def warnings(machine: dict[str, object], now: State) -> list[Notice]:
-    """Returns what a person should mend before measuring, with the remedy."""
+    """Returns the faults that a person should mend before measuring, with the remedies."""
     found: list[Notice] = []
     if now.busy_share > BUSY_SHARE:
         found.append(notice("machine_busy", share=now.busy_share))

@@ -1,4 +1,4 @@
-"""The hosts that nodes are taken from: those that a person names, or those of a job of the batch system."""
+"""The hosts of the nodes: those that a user names, or those of a job of the batch system."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def _here(names: Sequence[str]) -> str:
 
 
 def _has_own_address(name: str, flags: int) -> bool:
-    """Tells whether the address that this is, or one that the name has, is of a network card of this host."""
+    """Tells whether the address, or one that the name has, is of a network card of this host."""
     try:
         found = {str(one[4][0]).partition("%")[0] for one in socket.getaddrinfo(name, None, flags=flags)}
     except (OSError, UnicodeError):

@@ -1,4 +1,4 @@
-"""The processors of a machine, and who lends them to it, as Linux tells it on each architecture."""
+"""The processors of a machine, and the company that lends it, as Linux tells it on each architecture."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _value(name: str, told: str) -> str:
 
 
 def _of_arm(told: str) -> str:
-    """One of Arm, which has no name, or one that stands for many; empty for another."""
+    """The name of an Arm processor that has none, or one that stands for many; empty for another."""
     names = ("implementer", "part", "variant", "revision")
     maker, part, variant, revision = (_value(f"CPU {name}", told) for name in names)
     if not part:

@@ -51,7 +51,7 @@ def _limits() -> Iterator[str]:
 
 
 def _processes() -> int | None:
-    """Returns what the control group allows, or one above it."""
+    """Returns the limit of the control group, or of one above it."""
     folders = [one for version_2 in (True, False) for one in cgroups.folders("pids", version_2)]
     found = [read_text(one / "pids.max") for one in folders]
     return min((int(one) for one in found if one.isdigit()), default=None)
@@ -79,7 +79,7 @@ def _temporary() -> Iterator[str]:
 
 
 def network_fault() -> str:
-    """Says what is the matter with the network of the machine to itself; empty if nothing is."""
+    """Says what is wrong with the network of the machine to itself; empty if nothing is."""
     with socket.socket() as listener, socket.socket() as caller:
         try:
             listener.bind(("127.0.0.1", 0))
