@@ -36,7 +36,7 @@ _AFTER, _AFTER_SHARE = 3.0, 0.05
 """Seconds of the budget, or a share of it if that is less, in which the last run ends, the systems stop and
 the answer is made."""
 _PRECISION, _MOST_ROUNDS = 0.1, 10_000
-"""The budget ends what is not known, not the number of rounds."""
+"""The most rounds, so that the budget and not this number ends the measurement."""
 _APART = 1.4
 """The rounds end once an efficiency is so many times its half-width away from each level: who looks
 after every round, and stops once an interval of 95 % is on one side, errs more often than once in twenty."""

@@ -32,7 +32,7 @@ Part = tuple[int, Callable[[Path], tuple[Comparison, call.Measured]]]
 
 @contextlib.contextmanager
 def folder_for(output: Path | None) -> Iterator[Path]:
-    """The folder for results: the user's, or one that is thrown away."""
+    """The folder for results: the user's, or a temporary one."""
     if output is not None:
         yield output
         return

@@ -300,7 +300,7 @@ def measure(
 
 
 def _known(history: Sequence[Placed], cells: Sequence[Cell]) -> Measured:
-    """Returns what lines say of the cells, and of those of earlier builds."""
+    """Returns the results of the cells, and of those of earlier builds, from lines."""
     found = of_lines(one.line for one in history if one.used)
     own = (found.get(cell.name) or StoredCell(cell.name) for cell in cells)
     return Measured(tuple(own), tuple(one for one in found.values() if one.earlier))
@@ -354,7 +354,7 @@ def facts_of(hosts: Hosts, own: Mapping[str, Any]) -> tuple[Host, ...]:
 
 
 def _told(log: str) -> str:
-    """The first words of what a launcher printed, and a file that has all; empty if it printed nothing."""
+    """The first words of a launcher's output, and a file that has all; empty if it printed nothing."""
     said = next((line for line in log.splitlines() if re.match(r"\W*\w", line) and line[0] != "["), "")
     if not said:
         return ""
@@ -386,7 +386,7 @@ def _launches(systems: Sequence[System], cores: Sequence[int], hosts: Hosts, nod
 
 
 def session(systems: Sequence[System], cores: Sequence[int], facts: Mapping[str, Any]) -> SessionLine:
-    """Returns the session that begins, with what is built here."""
+    """Returns the session that begins, with the builds that are there."""
     references = {one.reference_name: one.reference_launch(cores).command for one in systems if one.reference}
     references[REFERENCE] = reference_launch(cores).command
     builds = Builds(references)

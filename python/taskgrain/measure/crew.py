@@ -15,7 +15,7 @@ from typing import Generic, NamedTuple, Protocol, TypeVar
 from taskgrain.words.quantity import counted
 
 MOST = 6
-"""Processes that are kept. So many are started as soon as there are rounds: with fewer, nobody knows how much
+"""The processes that a crew keeps, started as soon as there are rounds: with fewer, nobody knows how much
 processes differ."""
 _SHARE = 1.0 / 8.0
 """The share of a study's time that starting more of them may take."""
@@ -62,7 +62,7 @@ class _Member(Generic[P]):
     process: P
     number: int
     served: Counter[Hashable] = field(default_factory=Counter)
-    """Rounds, by what they were of."""
+    """The rounds by their workload and kind."""
 
 
 class Crew(Generic[P]):
@@ -72,7 +72,7 @@ class Crew(Generic[P]):
         """`several` may take turns; if not, there is one, and no other is started in its place."""
         self._several = several
         self._members: list[_Member[P]] = []
-        """The first serves; the one that has not served for longest is the last."""
+        """The processes: the first serves, and the last has not served for longest."""
         self._started = 0
         self._began, self._cost = 0.0, math.inf
 
@@ -104,7 +104,7 @@ class Crew(Generic[P]):
         return self._cost
 
     def join(self, process: P) -> P | None:
-        """Takes a process that has started, which now serves. Returns one that there is no room for."""
+        """Takes a process that has started, which now serves. Returns one for which there is no room."""
         self._started += 1
         self._members.insert(0, _Member(process, self._started))
         if len(self._members) <= MOST:

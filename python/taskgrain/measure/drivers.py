@@ -25,10 +25,10 @@ from taskgrain.words.errors import TaskgrainError, UsageError
 
 T = TypeVar("T")
 _MOST_RESTARTS = 2
-"""A crashed driver is started again so often for one cell in one call: one that crashes more often does so by
+"""The restarts of a crashed driver for one cell in one call: one that crashes more often does so by
 itself."""
 _SLOWER = 10.0
-"""A fresh start may take so many times as long as the one before it."""
+"""The factor by which a fresh start may last longer than the one before it."""
 
 
 class Drivers:
@@ -81,9 +81,8 @@ class Drivers:
         return self._crews[name].number
 
     def turn(self, names: Collection[DriverName], of: Hashable = None) -> None:
-        """Lets the next process of each driver serve a round, or a fresh one, if it is time for another.
-
-        `of` is what the round is of.
+        """Lets the next process of each driver serve a round, or a fresh one, if it is time for another. `of`
+        names the round.
         """
         for name in names:
             crew = self._crews.get(name)

@@ -43,8 +43,8 @@ def study(
     other_builds: Choice = "refuse",
     note: Callable[[str], object] = str,
 ) -> Plan:
-    """Foretells a study. Raises what the study itself does for its cells and for its `output`; `note` gets
-    what it would say of that."""
+    """Foretells a study. Raises the errors that the study itself raises for its cells and its `output`;
+    `note` gets its notes."""
     experiment = experiment_named(study.settings.experiment, study.settings_named("experiment"))
     cells = checked_cells(study, systems, len(cores))
     hosts = hosts_for(study, cells, systems)

@@ -1,4 +1,4 @@
-"""The beginning and the end of a cell: its `cell` line, its failure, and what it came to."""
+"""The beginning and the end of a cell: its `cell` line, its failure, and its result."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Ends:
         self._plan, self._record, self._drivers, self._journal = plan, record, drivers, journal
 
     def begin(self, state: CellState) -> None:
-        """Writes the `cell` line: what is measured, on what, and what the driver says of itself."""
+        """Writes the `cell` line: the workload, the cores, and the driver's description of itself."""
         settings, ready = self._plan.settings, self._drivers.ready.get(state.driver)
         system = self._plan.systems[state.cell.system]
         command = None
@@ -88,7 +88,7 @@ class Ends:
         self.conclude(state)
 
     def conclude(self, state: CellState) -> None:
-        """Writes what the cell came to, unless that is already there."""
+        """Writes the result of the cell, unless that is already there."""
         if state.problem and state.failure is None:
             self.fail(state, "protocol", state.problem)
             return
@@ -107,7 +107,7 @@ class Ends:
         self._journal.append(line)
 
     def interrupt(self, state: CellState) -> None:
-        """Writes what is known of a cell that was measured and has not ended."""
+        """Writes what is known of a cell with runs that has not ended."""
         if state.stored.ending is not Ending.UNFINISHED or state.stored.result or not state.runs:
             return
         if state.done:
@@ -126,7 +126,7 @@ class Ends:
             raise
 
     def _result(self, state: CellState) -> MetgLine:
-        """Returns what the cell came to. ValueError if its answers make no sense."""
+        """Returns the result of the cell. ValueError if its answers make no sense."""
         failed = state.failure is not None
         unreachable = state.cut is not None and state.cut.code == "parallelism_short"
         line = MetgLine(

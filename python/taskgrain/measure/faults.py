@@ -55,7 +55,7 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Measurement:
-    """One run with the fault, and what the runs without it around it take."""
+    """One run with the fault, and the time of the runs without it around it."""
 
     plain_seconds: float
     """The mean of one just before and, unless the driver had to be started again, one some time after: so a

@@ -25,7 +25,7 @@ _SIMULATED_TASK = 1e-4
 """Seconds of this machine, one core of which simulates nodes, for each of their tasks. With 16 bytes and
 three dependences they are 50 to 200 µs, more with many nodes or large outputs."""
 BRACKET_RUNS = 3.0
-"""The bracket takes as long as so many runs at the crossing."""
+"""The length of the bracket, in runs at the crossing."""
 
 Judge = Callable[[Sequence[CellState], bool], None]
 
@@ -44,7 +44,7 @@ class Plan:
     clock: Callable[[], float] = time.monotonic
     reporter: Reporter = field(default_factory=Reporter)
     experiment: type[Experiment] | None = None
-    """Measures the cells instead of the one that the settings name."""
+    """The experiment that measures the cells instead of the one that the settings name."""
     judge: Judge | None = None
     """Gets all cells of a workload after each of its rounds, and may end their experiments; at the end of all
     once more, with True."""

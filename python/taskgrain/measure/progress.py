@@ -43,7 +43,7 @@ class Progress:
     seconds: float
     """Seconds that the study has taken."""
     seconds_left: float | None
-    """None while nobody can tell."""
+    """The seconds left; None while nobody can tell."""
     current: str
     at_most: bool = False
     """True if it ends by then in any case, and maybe before."""
@@ -66,7 +66,7 @@ class Progress:
 
 
 class Reporter:
-    """Says nothing; the base of those that do."""
+    """A display that shows nothing; the base of those that do."""
 
     def show(self, progress: Progress) -> None:
         """Shows the progress: it is called between runs."""
@@ -140,7 +140,7 @@ def through(systems: Sequence[System], quiet: bool) -> Generator[System]:
 
 
 def reporter(quiet: bool) -> Reporter:
-    """The one that fits standard error."""
+    """The display that fits standard error."""
     if quiet:
         return Reporter()
     console = Console(stderr=True)

@@ -44,7 +44,7 @@ class CellState:
         self.driver = DriverName(cell.system, cell.workload.cores, cell.workload.nodes)
         self.kernel: ReferenceKey = (reference, *cell.workload.reference().values(), *self.driver[:0:-1])
         self.stored = stored.Cell(cell.name)
-        """The cell as everybody reads it who opens the folder."""
+        """The cell as every reader of the folder sees it."""
         self._retried: FailureLine | None = None
         """The failure after which it is to begin again."""
         self.problem = ""
@@ -91,7 +91,7 @@ class CellState:
 
     @property
     def result(self) -> MetgLine | None:
-        """Its last `metg` line, if it was neither measured nor has failed since."""
+        """Its last `metg` line, if it has neither run nor failed since."""
         return None if self._again else self.stored.result
 
     @property
@@ -217,7 +217,7 @@ class Record:
         self._skipped += self._clock - before
 
     def take(self, line: Line) -> None:
-        """Takes one line. Raises ValueError for one that is not as it must be."""
+        """Takes one line. Raises ValueError for a malformed one."""
         elapsed = line.elapsed or 0.0
         if isinstance(line, SessionLine):
             self._sessions += 1

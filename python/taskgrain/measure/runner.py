@@ -116,7 +116,7 @@ class Runner:
         return states
 
     def time_left(self) -> float:
-        """Seconds from now until whatever is under way has to stop."""
+        """Seconds from now until everything under way has to stop."""
         return self._budget.time_left()
 
     @property

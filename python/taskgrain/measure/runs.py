@@ -184,7 +184,7 @@ class Runs:
         return replace(line, disturbed=not undisturbed(line))
 
     def _check_result(self, state: CellState, request: Request, result: RunResult) -> None:
-        """Checks what the session cannot: it knows neither graphs nor reference."""
+        """Checks the parts of an answer that the session cannot: it knows neither graphs nor reference."""
         tasks = state.cell.workload.exact_tasks(request.steps)
         if tasks not in (None, result.tasks):
             raise DriverError("validation", f"counts {result.tasks} tasks; the graphs hold {tasks}")

@@ -188,7 +188,7 @@ def run(system: System, cores: Sequence[int], wanted: Wanted, reference: Referen
 
 
 def _counters(system: System, session: Session, wanted: Wanted) -> Counters | nullcontext[str]:
-    """The processors' counters from now on; or why there are none, empty if nobody wants them."""
+    """The processors' counters from now on; or the reason why there are none, empty if nobody wants them."""
     if not wanted.counters or system.simulated:
         return nullcontext("the system is a simulation" if wanted.counters else "")
     try:

@@ -1,4 +1,4 @@
-"""Says what is known of task times while it is measured on: the first useful line, for who waits."""
+"""Says what is known of task times while the measurement goes on: a first useful line for people who wait."""
 
 from __future__ import annotations
 

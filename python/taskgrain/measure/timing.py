@@ -13,7 +13,7 @@ Part = Literal["tasks", "warm-up", "requests", "processes", "references", "stati
 
 
 class Timing:
-    """Counts seconds, each for one part: for that begun last of those that have not ended."""
+    """Counts seconds, each for the part that was begun last and has not ended."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock, self._part, self._since = clock, "the rest", clock()
@@ -21,7 +21,7 @@ class Timing:
 
     @contextmanager
     def part(self, name: Part) -> Iterator[None]:
-        """Counts what is inside for this part."""
+        """Counts the time inside for this part."""
         before = self._switch(name)
         try:
             yield

@@ -156,7 +156,7 @@ class UntilDecided(MetgSearch):
         return self._without_crossing(verdict)
 
     def end(self) -> None:
-        """Ends it: what it came to decides, or nothing will."""
+        """Ends the measurement: its result decides, or nothing will."""
         self._done, self._pending = True, []
 
     def everything(self) -> list[Sample]:
@@ -253,7 +253,7 @@ def measure(
 def compared(
     found: Sequence[Pair], output: Path, places: tuple[Path, Path], question: Question
 ) -> Comparison:
-    """Compares the two builds by what the folder holds."""
+    """Compares the two builds by the runs in the folder."""
     every = opened(output).measurements
     sides = []
     for place, suffix in zip(places, (OLD, NEW), strict=True):

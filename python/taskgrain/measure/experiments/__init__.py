@@ -1,1 +1,1 @@
-"""Experiments decide what to run next, and say what came of it."""
+"""Experiments decide what to run next, and compute the result."""

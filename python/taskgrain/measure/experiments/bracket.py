@@ -93,7 +93,7 @@ class Bracket:
         self._settings, self._whole = settings, whole
         self.runs = 0
         self.shorter = 1
-        """Repeats last so many times shorter than usual, and a run has more of them, by the root of it."""
+        """The factor by which repeats are shorter than usual; a run has more of them, by the root of it."""
         self.points: dict[int, KnownSize] = {}
         """The measured sizes, by iterations."""
         self._samples: dict[int, list[Sample]] = {}  # of each size its last run, which is its longest

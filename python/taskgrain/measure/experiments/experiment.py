@@ -81,7 +81,7 @@ class CellSettings(Steps):
 
     @classmethod
     def of(cls, settings: Settings) -> CellSettings:
-        """Returns what a study's settings ask of each cell."""
+        """Returns the settings of each cell, from those of a study."""
         shared = [one.name for one in fields(cls) if hasattr(settings, one.name)]
         given = {name: getattr(settings, name) for name in shared}
         return cls(**given | {"steps": settings.steps or None})
@@ -95,7 +95,7 @@ class CellSettings(Steps):
         return run_seconds >= 10.0 * self.run_seconds
 
     def clamped_steps(self, steps: float, tasks_per_step: float) -> int:
-        """Returns about so many steps, in whole periods, within what is allowed of a run of so many tasks a
+        """Returns about so many steps, in whole periods, within the limits of a run of so many tasks a
         step."""
         if self.steps is not None:
             return self.steps
@@ -114,7 +114,7 @@ class Experiment(ABC):
     """One experiment on one cell. A new one says what it asks for, and takes the answers in `_take`."""
 
     ROUND_RUNS: ClassVar[float]
-    """A round takes about so many runs where all last as long; a dry run foretells by it."""
+    """The runs that a round takes where all last equally long; a dry run foretells by it."""
     ROUND_WORK: ClassVar[float]
     """The same where all have as many steps, in runs at the crossing."""
     NEEDS_THRESHOLD: ClassVar[bool] = False
@@ -123,13 +123,13 @@ class Experiment(ABC):
     def __init__(self, settings: CellSettings) -> None:
         self.settings = settings
         self._pending: list[Request] = []
-        """The runs that the present round still lacks; who derives from this fills it."""
+        """The runs that the present round still lacks; derived classes fill it."""
         self._round = 0
         self._done = False
 
     @classmethod
     def check(cls, study: Study, cores: int) -> None:
-        """Raises `UsageError` for a study that it cannot measure on so many cores."""
+        """Raises `UsageError` for a study that the experiment cannot measure on so many cores."""
         if study.settings.at:
             asked = study.settings_named("at")
             raise UsageError(f"{asked}: give this or the experiment {study.settings.experiment}, not both")

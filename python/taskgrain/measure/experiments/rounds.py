@@ -40,7 +40,7 @@ OFTEN_ALONE, SELDOM_ALONE = 0.9, 0.5
 longer again, below the other in some runs in a row shorter."""
 _IN_A_ROW = 2
 SHORTEST = 16
-"""A repeat becomes at most so many times shorter."""
+"""The most by which a repeat becomes shorter."""
 
 _Of = tuple[bool, int]
 """The key of runs: True if they have few steps, and their iterations, 0 for the empty kernel."""
@@ -204,7 +204,7 @@ class Rounds(Experiment):
         return counted(self._runs.get((False, 0), []))
 
     def _undisturbed(self, iterations: int) -> int:
-        """Runs of a size that nobody disturbed."""
+        """The runs of a size that nobody disturbed."""
         return sum(not run.disturbed for run in self._runs.get((False, iterations), []))
 
     def _estimate(self, samples: Sequence[Sample], resamples: int, best: float | None = None) -> Metg:
