@@ -15,7 +15,7 @@ EFFORTS: tuple[Effort, ...] = ("lines", "constructs")
 
 @dataclass(frozen=True)
 class Measured:
-    """A driver, and what was measured of it on a workload."""
+    """A driver, and its METG on a workload."""
 
     count: Count
     cell: Cell

@@ -103,7 +103,7 @@ class Source:
     file: Path
     language: Language
     tokens: tuple[Token, ...]
-    """All but those of imports."""
+    """All tokens except those of imports."""
     import_lines: frozenset[int]
     """Lines that have tokens of imports, and not only brackets."""
     imported: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

@@ -60,7 +60,7 @@ def _hash(block: str) -> str:
 
 
 def packed(content: bytes) -> Markup:
-    """Content that the page unpacks only when it is asked for: compressed with gzip, as base64."""
+    """Content that the page unpacks only on demand: compressed with gzip, as base64."""
     return Markup(base64.b64encode(gzip.compress(content, 9, mtime=0)).decode())
 
 

@@ -132,7 +132,7 @@ def meant(values: Iterable[float | None]) -> list[float]:
 
 
 def domain(values: Iterable[float | None]) -> tuple[float, float]:
-    """The ends of a logarithmic axis around `values`; those that it cannot show do not count."""
+    """The ends of a logarithmic axis around `values`; values that it cannot show do not count."""
     known = meant(values)
     low, high = (min(known), max(known)) if known else (1e-7, 1e-3)
     beside = max(1.25, (high / low) ** 0.03)

@@ -139,7 +139,7 @@ def _text(cell: Cell, place: str, ratio: Interval | None, sure: bool) -> str:
 
 
 def legend() -> list[tuple[int, str]]:
-    """The shades with what they mean."""
+    """The shades with their meanings."""
     starts = (1.0, *SHADES)
     named = [f"{low:g} – {high:g} ×" for low, high in zip(starts, SHADES, strict=False)]
     return [*enumerate([*named, f"over {SHADES[-1]:g} ×"])]

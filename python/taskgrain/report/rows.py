@@ -25,7 +25,7 @@ def numbers(results: Results, workload: str) -> list[int]:
 
 
 def metg(results: Results) -> list[Row]:
-    """A row for each cell, in order: what came of it."""
+    """A row for each cell with its result, in order."""
     ranks = {system: rank for rank, system in enumerate(results.ranked)}
     return [
         {
@@ -54,7 +54,7 @@ def metg(results: Results) -> list[Row]:
 
 
 def reach(cell: Cell) -> list[float | None]:
-    """Returns what the axis of METG has to show of a cell."""
+    """Returns the values of a cell that the axis of METG has to show."""
     return [*near(cell.metg.about, *cell.metg.ends), cell.number("floor").value]
 
 
@@ -146,7 +146,7 @@ def most(field: str, levels: Iterable[Row], points: Iterable[Row]) -> float:
 
 
 def short(value: float | None) -> float | None:
-    """Five digits: what a pixel can show, at half the size of the page's data."""
+    """Rounds to five digits: as much as a pixel can show, at half the size of the page's data."""
     return None if value is None else float(f"{value:.5g}")
 
 

@@ -1,4 +1,4 @@
-"""Checks whether the numbers can be trusted: what was checked, and what came of it, the worst first."""
+"""Checks whether the numbers can be trusted: each check with its finding, the worst first."""
 
 from __future__ import annotations
 

@@ -117,4 +117,4 @@ class Chart(Protocol):
     def SECTION(self) -> Section: ...
 
     def plots(self, results: Results) -> Iterable[Plot]:
-        """Its plots; none where the results do not have what it needs."""
+        """Its plots; none if the results lack what it needs."""

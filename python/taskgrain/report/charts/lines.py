@@ -172,5 +172,5 @@ def sized(layers: Sequence[alt.Chart], width: int | None, most: float = 1.0) -> 
 
 
 def tooltip(**titles: str) -> list[alt.Tooltip]:
-    """Fields and what they are called."""
+    """The fields with their names."""
     return [alt.Tooltip(field=field, type="nominal", title=title) for field, title in titles.items()]
