@@ -18,8 +18,7 @@ from taskgrain.study.workload import REFERENCE
 from taskgrain.words.errors import UsageError
 
 Choice = Literal["refuse", "restart", "keep"]
-"""The fate of cells of another build: the user is told, they are measured anew, or they stay beside
-the new ones."""
+"""The fate of cells of another build: a refusal, a new measurement, or a place beside the new ones."""
 _SIGN = "@"
 """Stands in the name of an earlier build; no system has it in its own."""
 _SHOWN = 8
@@ -27,7 +26,7 @@ _SHOWN = 8
 
 
 class OtherBuilds(UsageError):
-    """A folder holds cells of other builds than those of a session, or of another machine."""
+    """The error that a folder holds cells of other builds than those of a session, or of another machine."""
 
 
 class Placed(NamedTuple):

@@ -67,7 +67,7 @@ class Cell:
     failure: FailureLine | None = None
     """The failure that ended it, if it failed."""
     ratios: dict[str, RatioLine] = field(default_factory=dict)
-    """METG divided by that of another cell, by the other's name, from all of its runs."""
+    """METG divided by another cell's, by the other's name, from all of its runs."""
     runs: list[RunLine] = field(default_factory=list)
     """The runs that count."""
     rejected: int = 0
@@ -206,7 +206,7 @@ class Cell:
         return [one for one in known if not self.origin.simulated or one.code not in _OF_ROUNDS]
 
     def to_json(self, threshold: float) -> dict[str, Any]:
-        """The cell for programs: its `metg` line, and what it is compared with."""
+        """The cell for programs: its `metg` line, and the comparisons with others."""
         line = self.result or MetgLine(cell=self.name, ending=self.ending, threshold=threshold, rounds=0)
         names = ("to", "value", "low", "high", "rounds")
         bounds = {} if self.origin.error == 1.0 else self._bounds()
@@ -233,7 +233,8 @@ class Cell:
         return found
 
     def take(self, line: OfCell) -> None:
-        """Takes its next line. Raises `ValueError` for one that makes no sense; it then stands as before."""
+        """Takes its next line. Raises `ValueError` for one that makes no sense; the cell then stays as it
+        was."""
         self.last = line
         match line:
             case CellLine():

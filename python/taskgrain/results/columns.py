@@ -151,7 +151,7 @@ def _workload(name: str) -> Quantity:
 
 
 def _driver(name: str, meaning: str) -> Quantity:
-    """Returns what the driver said of itself when it started."""
+    """Returns the driver's description of itself."""
 
     def value(cell: Cell) -> str | None:
         said = cell.started.driver if cell.started else None

@@ -67,7 +67,8 @@ class Curve:
 
 
 def opened(folder: Path, *, interrupted: bool = False) -> tuple[list[Curve], tuple[str, ...]]:
-    """The curves of a folder, and what is odd about it, in words.
+    """The curves of a folder, and warnings about it. They are the last of each cell; of cells that were
+    `interrupted`, too, if they are asked for. Raises `UsageError` if it is no results folder.
 
     They are the last of each cell; of cells that were `interrupted`, too, if they are asked for. Raises
     `UsageError` if it is no results folder.

@@ -1,4 +1,4 @@
-"""The fields of lines: how each is read and written, what it means, and its unit."""
+"""The fields of lines: their readers and writers, their meaning, and their unit."""
 
 from __future__ import annotations
 

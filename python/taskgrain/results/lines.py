@@ -19,7 +19,7 @@ from taskgrain.words.endings import Ending
 from taskgrain.words.interval import Interval
 
 UNKNOWN_ERROR = "unknown"
-"""The kind of a failure of which no line says one."""
+"""The kind of a failure whose line names none."""
 SCHEMA = 1
 """The newest schema that this version knows, and the one that it writes."""
 

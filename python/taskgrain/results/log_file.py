@@ -12,7 +12,8 @@ from taskgrain.words.errors import UsageError
 
 
 def bring_to_disk(file: int) -> None:
-    """`fsync`, but for file systems that have none (some of FUSE) and keep the file all the same."""
+    """Calls `fsync`, and accepts file systems that have none (some of FUSE) and keep the file all the
+    same."""
     try:
         os.fsync(file)
     except OSError as error:
@@ -73,7 +74,7 @@ class LogFile:
             raise
 
     def sync(self) -> None:
-        """Makes what was appended survive a power cut. Raises `OSError`."""
+        """Makes appended lines survive a power cut. Raises `OSError`."""
         bring_to_disk(self._file)
 
     def close(self) -> None:

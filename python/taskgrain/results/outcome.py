@@ -39,7 +39,7 @@ def short(cell: Cell) -> str:
 
 
 def long(cell: Cell) -> str:
-    """The same with intervals, and what is missing of that of METG."""
+    """The same with intervals, and the fields that METG's outcome lacks."""
     if cell.metg.value is None:
         points = (f"{efficiency(cell, one)} at {quantity.seconds(one.asked, 2)}" for one in asked(cell))
         return "; ".join(points) or short(cell)

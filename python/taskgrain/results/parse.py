@@ -1,4 +1,4 @@
-"""Lines of `runs.jsonl` made of objects of JSON, whatever these hold."""
+"""Makes lines of `runs.jsonl` from objects of JSON, whatever these hold."""
 
 from __future__ import annotations
 

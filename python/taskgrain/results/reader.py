@@ -158,7 +158,7 @@ def study(folder: Path) -> Study:
 
 
 def machine(folder: Path) -> tuple[Mapping[str, Any], list[str]]:
-    """The table of `machine.json`, and what is odd about it: then it is empty."""
+    """The table of `machine.json`, and warnings about it: then it is empty."""
     try:
         table = _object(_bytes(folder / MACHINE))
     except OSError as error:
@@ -241,7 +241,7 @@ def _deeper(value: object, deepest: int, raw: bytes) -> bool:
 
 
 def _decompressed(raw: bytes) -> tuple[bytes, tuple[str, ...]]:
-    """The content of a Zstandard file as far as it can be read, and what is odd about it."""
+    """The content of a Zstandard file as far as it can be read, and warnings about it."""
     import zstandard  # here, because most folders need none
 
     source, found = io.BytesIO(raw), io.BytesIO()

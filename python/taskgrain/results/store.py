@@ -29,7 +29,7 @@ GRAPH = "graph.json"
 """The same as the program has it, with its times."""
 _SYNC_SECONDS = 5.0
 _MAY_DIFFER = ("budget", "systems_folders", "hosts", "hostfile")
-"""Fields of a study that do not change what is measured, only for how long and from where."""
+"""The fields of a study that change only how long and from where it measures."""
 
 
 def _differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[str]:
@@ -64,7 +64,7 @@ def _same(table: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def check_folder(folder: Path) -> None:
-    """Raises `InputError` or `UsageError` for what no results can be added to."""
+    """Raises `InputError` or `UsageError` if no results can be added there."""
     runs = folder / reader.RUNS
     if os.path.lexists(folder) and not folder.is_dir():  # links that lead nowhere, too
         raise InputError("--output", str(folder), "a folder")
@@ -153,7 +153,7 @@ class Store:
         self.warnings: list[str] = []
         """Oddities of the folder."""
         self.session = session
-        """The one that begins, as its line will say it."""
+        """The session that begins, as its line will say it."""
         self._choice = choice
         self._synced = 0.0
         self._runs = folder / reader.RUNS
@@ -226,7 +226,7 @@ class Store:
         )
 
     def sync(self) -> None:
-        """Makes what was appended survive a power cut. Raises `OutputError`."""
+        """Makes appended lines survive a power cut. Raises `OutputError`."""
         try:
             self._lines.sync()
         except OSError as error:

@@ -74,7 +74,7 @@ TABLES: dict[str, tuple[Column, ...]] = {
 
 
 class Tables:
-    """The tables of a results folder; what it does not say is empty."""
+    """The tables of a results folder; missing values are empty."""
 
     def __init__(self, lines: Sequence[Line]) -> None:
         self._lines = lines

@@ -17,7 +17,8 @@ Warning = Mapping[str, Any]
 LARGEST = 2**63
 """Integers are below it, as in the driver protocol."""
 HUGE = 1e40
-"""Numbers are below it, and positive ones above its inverse: what is computed of them stays finite."""
+"""The bound of numbers, and the inverse of the least positive one: results of arithmetic on them stay
+finite."""
 
 
 def text(value: object) -> str | None:
