@@ -28,7 +28,7 @@ _METAVARS = {
     "choice": "NAME",
 }
 _LISTER = "taskgrain run --help"
-"""The command that lists what may be chosen."""
+"""The command that lists the choices."""
 _NUMBER = r"[+-]?[0-9_.]+([eE][+-]?[0-9_]+)?"
 _TEXTS = {
     "integer": rf"^\s*{_NUMBER}\s*$",
@@ -87,7 +87,7 @@ class Field:
 
     @property
     def text(self) -> str:
-        """Says what it is and what is allowed, for help and pages."""
+        """Describes the field and its allowed values, for help and pages."""
         if self.choices:
             return f"{self.help}; one of {', '.join(self.choices)}."
         if self.high < 2**31:

@@ -38,7 +38,7 @@ def _of_core(entry: Mapping[str, object]) -> Field:
 CORE: dict[str, Field] = {one.name: one for one in map(_of_core, _core.fields())}
 """Every field of a graph and its kernel."""
 OF_A_RUN = ("steps", "iterations")
-"""Fields of the core that say how large a run is, not what the workload is."""
+"""The fields of the core that say how large a run is, not what the workload is."""
 OF_THE_HARNESS = ("nodes", "cores", "graphs")
 """Fields of a workload that no graph of a request has."""
 _TASKS_PER_CORE = Field(

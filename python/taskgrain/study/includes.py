@@ -55,7 +55,7 @@ def _included(own: Document, folder: Path) -> list[tuple[str, Path]]:
 
 
 def _merge(into: Document, later: Document) -> None:
-    """Adds a file's table to that of the files before it."""
+    """Adds a file's table to the table of the files before it."""
     rest = dict(later.table)
     for key in APPENDED:
         old, new = into.table.get(key), rest.get(key)

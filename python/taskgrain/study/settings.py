@@ -15,7 +15,7 @@ Kept = Literal["task", "step"]
 KEEPS: dict[str, Kept] = {"weak": "task", "strong": "step"}
 """The thing that keeps its work where cores are added, by experiments that compare numbers of cores."""
 Named = Callable[[str], str]
-"""Makes of a field what a bad value of it is reported as: `--radix`, `s.toml:3:9: workloads[0].radix`."""
+"""A function from a field to the name that errors give it: `--radix`, `s.toml:3:9: workloads[0].radix`."""
 
 
 def _setting(kind: Type, default: object, text: str, **bounds: Any) -> Any:

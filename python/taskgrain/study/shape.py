@@ -25,7 +25,7 @@ class Shape:
 
 @dataclass(frozen=True)
 class Bound:
-    """The efficiency that the shape of all graphs of a run allows, whatever system executes them."""
+    """The efficiency that the shape of all graphs of a run allows to any system."""
 
     tasks: int
     critical_path: int

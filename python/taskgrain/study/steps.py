@@ -18,7 +18,7 @@ from taskgrain.words.errors import InputError
 from taskgrain.words.warnings import Notice, notice
 
 RAMPS = 50
-"""A run has at least so many times the steps of the ramp: two runs then agree within 2 %."""
+"""The fewest steps of a run, in ramps: two runs then agree within 2 %."""
 _LEAST_SHORT = 4
 """Steps of a run that tells start and end. It needs ramps only for what is narrow: that its first step
 depends on nothing is a part of the start."""

@@ -26,7 +26,7 @@ SECRET = "(secret)"
 
 
 def is_secret(name: str, value: str) -> bool:
-    """Tells whether a variable looks like one whose value nobody else should read."""
+    """Tells whether a variable looks like a secret."""
     return bool(_SECRET.search(name) or _WITH_PASSWORD.search(value))
 
 

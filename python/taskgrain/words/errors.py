@@ -12,7 +12,7 @@ from taskgrain.words.nearest import question
 EXIT_INPUT = 2
 """Exit code of a bad option, file or study."""
 EXIT_FAILED = 1
-"""Exit code of a measurement of which nothing came."""
+"""The exit code of a measurement without a result."""
 EXIT_INTERRUPTED = 130
 _LONGEST = 200
 """Characters of a value that a message shows."""
@@ -21,7 +21,7 @@ _LONGEST_LIST = 120
 
 
 class TaskgrainError(Exception):
-    """Something that ends the command with one line of explanation.
+    """An error that ends the command with one line of explanation. The command exits with `exit_code`.
 
     `exit_code` is what the process ends with.
     """

@@ -92,7 +92,7 @@ class Interval:
         return replace(self._each(lambda one: max(least, one)), low=max(least, self.low or 0.0))
 
     def log(self) -> Interval:
-        """The logarithms of what is above 0."""
+        """The logarithms of the numbers above 0."""
         return self._each(math.log)
 
     def exp(self) -> Interval:

@@ -26,12 +26,12 @@ class Origin:
 
     @property
     def mark(self) -> str:
-        """A mark behind the name of what is simulated."""
+        """A mark behind the name of a simulated system."""
         return " (simulated)" * self.simulated
 
     @property
     def adjective(self) -> str:
-        """A word before the name of what is simulated."""
+        """A word before the name of a simulated system."""
         return "simulated " * self.simulated
 
     @property
@@ -78,7 +78,8 @@ P = TypeVar("P", bound=Placed)
 
 
 def together(found: Sequence[P]) -> tuple[list[P], list[str]]:
-    """Returns what may stand in one table, without what is simulated beside what is measured, and a note."""
+    """Returns the items that may stand in one table, without simulated ones beside measured ones, and a
+    note."""
     simulated = [one for one in found if one.origin and one.origin.simulated]
     if not simulated or not any(one.origin and not one.origin.simulated for one in found):
         return list(found), []

@@ -19,7 +19,7 @@ _SI = ((1.0, ""), (1e3, "k"), (1e6, "M"), (1e9, "G"), (1e12, "T"), (1e15, "P"), 
 _BINARY = ("B", "KiB", "MiB", "GiB", "TiB")
 _WORK = {"flop": "FLOP", "byte": "B", "bytes": "B"}
 _APART = 10.0
-"""A bound so many times away from a value is shown by itself."""
+"""The factor from which on a bound far from a value is shown by itself."""
 _FEWEST, _MOST = 2, 3  # significant digits of a value with an interval
 
 

@@ -210,7 +210,7 @@ def read_notice(value: object) -> Notice | None:
 
 @dataclass(frozen=True)
 class Group:
-    """Warnings of one code, said once: the words are those of the first of them."""
+    """Warnings of one code, told once, in the words of the first of them."""
 
     text: str
     cells: tuple[str, ...]
