@@ -24,13 +24,13 @@ from taskgrain.words.errors import TaskgrainError
 
 
 class Aim(NamedTuple):
-    """How many times the METG of another system a system may have."""
+    """The most that a system's METG may be, as a multiple of another system's."""
 
     system: str
     to: str
     most: float
     one: float | None = None
-    """With one task a core, if that differs."""
+    """The aim with one task a core, if that differs."""
 
     def of(self, workload: str, cores: int | None) -> float:
         one_a_core = f"width={cores}" in workload.split("/")
@@ -66,7 +66,7 @@ class Found(NamedTuple):
 
 
 def ratios(folder: Path, aim: Aim) -> dict[str, Found]:
-    """What each workload came to. Raises `TaskgrainError`."""
+    """The ratio of each workload. Raises `TaskgrainError`."""
     found = compare(sides([str(folder)], [aim.to, aim.system])).cells
     known = {one.workload: one.ratios.get("metg") for one in found}
     return {

@@ -1,4 +1,4 @@
-"""How often `taskgrain compare` is wrong in simulated worlds, and how often it finds what there is.
+"""Counts how often `taskgrain compare` is wrong in simulated worlds, and how often it finds what there is.
 
     python bench/compare.py --seeds 100 --worlds "quiet,noisy"
 

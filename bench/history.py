@@ -1,4 +1,4 @@
-"""How often `taskgrain history` sees a change where there is none, and how often it finds one of 20 %.
+"""Counts how often `taskgrain history` sees a change where there is none, and how often it finds one of 20 %.
 
     python bench/history.py --series 1000 --worlds "normal,heavy"
 
@@ -40,7 +40,8 @@ def _ever(world: str, count: int, cells: int, seed: int) -> bool:
 
 
 def _late(world: str, count: int, cells: int, after: int, seed: int) -> tuple[bool, bool, bool, bool]:
-    """Whether the change is seen, at its place, with a ratio that holds the truth; and whether more are."""
+    """Tells whether the change is seen, at its place, with a ratio that holds the truth; and whether more
+    are."""
     found = segmented(simulated(world, seed, (count - after, 1.0), (after, TIMES)), cells)
     if not found.changes:
         return False, False, False, False

@@ -48,7 +48,7 @@ _DISTURBED = ("runs_disturbed", "efficiency_above_one")
 
 @dataclass(frozen=True)
 class Found:
-    """What one call of `taskgrain metg` said, and how long it took."""
+    """The answer of one call of `taskgrain metg`, and the time that it took."""
 
     metg: Interval
     ending: str
@@ -155,7 +155,7 @@ def same(options: argparse.Namespace) -> None:
 
 
 def decided(ratio: dict[str, Any]) -> bool:
-    """Whether its interval says that one side is larger."""
+    """True if its interval says that one side is larger."""
     return (ratio["low"] or 0.0) > 1.0 or (ratio["high"] or math.inf) < 1.0
 
 
@@ -174,7 +174,8 @@ def against_itself(system: str, per_core: int, budget: float) -> tuple[dict[str,
 
 @contextmanager
 def neighbours(count: int) -> Iterator[None]:
-    """So many processes that burn a core each, with sessions of their own, as those of another user have."""
+    """Runs so many processes that burn a core each, with sessions of their own, as those of another user
+    have."""
     code = f"import os\nos.nice(10)\nwhile os.getppid() == {os.getpid()}: pass"
     busy = [subprocess.Popen([sys.executable, "-c", code], start_new_session=True) for _ in range(count)]
     try:

@@ -1,4 +1,4 @@
-"""Whether `taskgrain compare` finds the one cell that got slower, on this machine.
+"""Tries whether `taskgrain compare` finds the one cell that got slower, on this machine.
 
     python bench/one_slower.py FOLDER [--sessions 3] [--budget 60] [--times 1.2]
 

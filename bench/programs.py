@@ -35,7 +35,7 @@ from taskgrain.words.quantity import interval, ratio_interval
 Line = dict[str, Any]
 Command = tuple[str, ...]
 Rounds = dict[int, Line]
-"""What a system did in each round."""
+"""The line of a system in each round."""
 ROOT = Path(__file__).resolve().parent.parent
 ENVIRONMENT = {
     # Ranks may share cores with what else runs there, and containers have no other user than root.
@@ -45,7 +45,7 @@ ENVIRONMENT = {
     "OPENBLAS_NUM_THREADS": "1",  # or it starts threads before a program says how many it wants
 }
 MOST_ERROR = 1e-13
-"""For each row of a matrix."""
+"""The most error for each row of a matrix."""
 LOOK_SECONDS = 0.5
 """An interrupt that comes just before a wait begins does not end it, and is seen at its end."""
 
@@ -94,16 +94,16 @@ def run(command: Command, seconds: float) -> list[Line]:
 
 @dataclass
 class Measured:
-    """What was found, as far as it goes."""
+    """The results so far."""
 
     lines: dict[Command, dict[int, list[Line]]] = field(default_factory=dict)
-    """Of each round, by its number."""
+    """The lines of each round, by its number."""
     refused: dict[Command, str] = field(default_factory=dict)
     failed: dict[Command, str] = field(default_factory=dict)
     interrupted: bool = False
 
     def rounds(self, entry: Entry) -> Rounds:
-        """Of each round the repeat of the median time; the first repeat warms up."""
+        """The repeat of the median time of each round; the first repeat warms up."""
         found: Rounds = {}
         for number, lines in self.lines.get(entry.command, {}).items():
             own = [line for line in lines if entry.where.items() <= line.items()]
@@ -176,7 +176,7 @@ def show(out: Printer, suite: Suite, table: Table, found: Measured, baseline: st
 
 
 def median(rounds: Rounds, name: str) -> str:
-    """Of a field that the programs print beside the time."""
+    """The median of a field that the programs print beside the time."""
     values = sorted(line[name] for line in rounds.values() if name in line)
     return f"{values[len(values) // 2]:.3g}" if values else ""
 
@@ -216,7 +216,7 @@ def plot(table: Table, found: Measured, path: Path) -> None:
 
 
 def tell_failures(out: Printer, found: Measured, titles: dict[Command, str], log: Path) -> None:
-    """What was not measured, and why; what programs have said goes to the log."""
+    """Tells what was not measured, and why; the programs' own words go to the log."""
     for (system, why), times in Counter((titles[one], why) for one, why in found.refused.items()).items():
         out.text(f"NOT MEASURED: {system} ({times} of its points): {why}")
     said = (f"== {' '.join(command)}\n{why}\n" for command, why in found.failed.items())

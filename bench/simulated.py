@@ -39,8 +39,8 @@ CASES = {"memory": [], "hosts": ["2", "--cores", "1"], "1gbit": ["2", "--cores",
 SMALL, LARGE = 16, 65536
 GRAPHS = [["--pattern", "stencil_1d"], ["--pattern", "nearest", "--radix", "5"]]
 _STEPS, _REPEATS = {"no_comm": (50, 250), "stencil_1d": (10, 30)}, 300
-"""Of fitted runs, of which the longer one has more steps, and the same start and end. The quickest repeat
-counts, as others may use the cores, and a short one falls between."""
+"""The steps and repeats of fitted runs: the longer one has more steps, and the same start and end. The
+quickest repeat counts, as others may use the cores, and a short one falls between."""
 _GRAPHS, _HEADER = {SMALL: 16, LARGE: 4}, 16
 """Graphs that hide the way of a message, and bytes that a message has besides."""
 
@@ -97,8 +97,8 @@ def compare(case: str, system: str, budget: float) -> int:
 
 
 def fit(system: list[str], place: list[str], limited: bool) -> dict[str, float]:
-    """What a task, a byte, a message and its way take, in seconds; `system` are the options that name it,
-    and `limited` that a link is slower than the cores."""
+    """The seconds of a task, a byte, a message and its way; `system` are the options that name it, and
+    `limited` says that a link is slower than the cores."""
 
     def step(pattern: str, size: int, graphs: int = 1) -> float:
         words = [*system, "--pattern", pattern, "--tasks-per-core", "1", *place]
@@ -117,8 +117,8 @@ def fit(system: list[str], place: list[str], limited: bool) -> dict[str, float]:
 
 
 def message(once: float, often: float, large: float, large_often: float, limited: bool) -> dict[str, float]:
-    """What a message takes: of a small and a large one, seconds beside the task of a step that waits for one,
-    and of each of those that hide each other's ways. Large ones wait for the link if it is `limited`."""
+    """The time of a message, from a small and a large one: seconds beside the task of a step that waits for
+    one, and of each of those that hide each other's ways. Large ones wait for the link if it is `limited`."""
     ends = min(max(often, 0.0), once)
     latency = once - ends
     rest, seen = large - once, min(large_often, large - once)
@@ -166,7 +166,7 @@ def metg(words: list[str]) -> dict[str, Any]:
 
 
 def taskgrain(command: str, words: list[str]) -> dict[str, Any]:
-    """What a command prints as JSON."""
+    """The JSON that a command prints."""
     whole = [sys.executable, "-m", "taskgrain", command, *words, "--json"]
     done = subprocess.run(whole, capture_output=True, text=True, check=False)
     if done.returncode != 0:

@@ -1,4 +1,5 @@
-"""What the command `taskgrain` takes before it begins, beside Python itself: wall and processor time.
+"""Measures what the command `taskgrain` takes before it begins, beside Python itself: wall and processor
+time.
 
     python bench/startup.py [--rounds 15]
 
@@ -21,7 +22,8 @@ from arguments import count
 from taskgrain.words.quantity import seconds
 
 ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-"""With that variable, Python would compile the modules of a checkout at every start."""
+"""The environment without a variable with which Python would compile the modules of a checkout at every
+start."""
 COMMAND = str(Path(sys.executable).with_name("taskgrain"))
 CASES = {
     "python -c pass": [sys.executable, "-c", "pass"],

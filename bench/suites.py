@@ -1,4 +1,4 @@
-"""What bench/programs.py runs: the systems of each suite, and the tables that show them.
+"""The systems of each suite that bench/programs.py runs, and the tables that show them.
 
 A system is a command with the flags that it always gets. `{build}`, `{ranks}`, `{threads}` and two cores,
 `{first}` and `{second}`, are filled in. Tables may share what they run: nothing runs twice in a round.
@@ -25,7 +25,7 @@ class Entry(NamedTuple):
     system: str
     command: tuple[str, ...]
     where: Mapping[str, object] = {}
-    """What those lines of the program have that belong to this row."""
+    """The values that lines of the program have that belong to this row."""
 
 
 class Table(NamedTuple):
@@ -34,13 +34,13 @@ class Table(NamedTuple):
     name: str
     title: str
     across: str
-    """What x is."""
+    """The meaning of x."""
     entries: list[Entry]
     logarithmic: bool = True
 
 
 class Shape(NamedTuple):
-    """How many ranks, and workers of each."""
+    """The number of ranks, and of workers of each."""
 
     ranks: int
     threads: int
@@ -62,7 +62,7 @@ class Suite(NamedTuple):
     systems: Mapping[str, str]
     tables: Callable[[Namespace], list[Table]]
     also: str
-    """What the programs print beside their time."""
+    """The field that the programs print beside their time."""
     flags: Mapping[str, Flag]
     preset: str = "release"
     target: str = "apps"
@@ -75,7 +75,7 @@ MPI = "mpirun -n {ranks} --bind-to none {build}/apps/"
 STARPU = f"env OMPI_MCA_mpi_yield_when_idle=1 {MPI}"
 BOUND = "env OMP_PROC_BIND=true OMP_PLACES=cores {build}/"
 OVERHEAD_SECONDS = 0.1
-"""Of each core, in a run of tasks without dependences."""
+"""The seconds of each core, in a run of tasks without dependences."""
 GRID_ROWS = 32
 
 

@@ -1,4 +1,4 @@
-"""How well two studies of the same machine agree.
+"""Shows how well two studies of the same machine agree.
 
     python bench/twice.py results/first results/second
     python bench/twice.py --again results/first results/second
@@ -35,7 +35,7 @@ Numbers = dict[str, tuple[float, float, float]]
 
 
 def numbers(folder: Path) -> dict[str, Numbers]:
-    """What a study came to: of each cell its last line, and the ratios after it."""
+    """The results of a study: the last line of each cell, and the ratios after it."""
     found: dict[str, Numbers] = {"METG": {}, "work": {}, "overhead": {}, "ratio": {}}
 
     def put(kind: str, name: str, value: float | None, low: float | None, high: float | None) -> None:
@@ -87,7 +87,7 @@ def row(kind: str, first: Numbers, second: Numbers) -> str:
 
 
 def standings(folder: Path) -> dict[str, ranking.Standing[Cell]]:
-    """How the systems of each workload stand that a user may choose from."""
+    """The standing of the systems of each workload that a user may choose from."""
     workloads = ranking.by_workload(cells(reader.read(folder).shown).values())
     return {name: ranking.standing(ranking.contest(found)) for name, found in workloads.items()}
 

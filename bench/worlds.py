@@ -1,4 +1,4 @@
-"""How often METG's intervals hold the truth on simulated machines that are not quiet.
+"""Counts how often METG's intervals hold the truth on simulated machines that are not quiet.
 
     python bench/worlds.py --seeds 60 --worlds "quiet,smt 1 s"
 
@@ -67,7 +67,7 @@ def row(name: str, trials: Sequence[Trial]) -> str:
 
 
 def _reaches(found: Interval, *metgs: float) -> bool:
-    """Whether it holds one of them, or one between them; a missing bound is infinite."""
+    """True if it holds one of them, or one between them; a missing bound is infinite."""
     return (found.low or 0.0) <= max(metgs) and min(metgs) <= (found.high or math.inf)
 
 

@@ -70,8 +70,8 @@ class Steps:
         self.log.write(text + "\n")
 
     def call(self, *words: object, limit: float, text: str = "", interrupted: int = 0) -> str:
-        """What a command prints on standard output. All that it prints is in the log. A command that shows
-        what it has when it is interrupted ends at the limit with the code `interrupted`: no error."""
+        """Returns the standard output of a command. The log has all of its output. A command that shows its
+        results when it is interrupted ends at the limit with the code `interrupted`: no error."""
         self.log.write(f"$ {' '.join(map(str, words))}\n")
         # `timeout` ends whole groups of processes, such as those of mpirun.
         limit = max(1, min(limit, self.left))
@@ -129,7 +129,7 @@ class Steps:
         return ", ".join(targets)
 
     def install(self, *systems: str) -> str:
-        """By hand: `cmake --install` wants all targets."""
+        """Installs by hand: `cmake --install` wants all targets."""
         shutil.copytree(self.source / "python" / "taskgrain", self.package)
         (self.package / "bin").mkdir()
         facts = self.package.parent / "taskgrain-0.dist-info"

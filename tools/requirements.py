@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What the systems of some groups need, read from their `system.toml`, for tools/setup.
+"""Reads the requirements of the systems of some groups from their `system.toml`, for tools/setup.
 
 tools/requirements.py groups               the groups there are
 tools/requirements.py debian GROUP …       lines: what shows it, package, systems
@@ -31,7 +31,7 @@ def setups() -> dict[str, dict[str, Any]]:
 
 
 def lines(what: str, *groups: str) -> Iterable[str]:
-    """What is printed for `what`."""
+    """The lines that are printed for `what`."""
     chosen = {name: one for name, one in setups().items() if one.get("group", "default") in groups}
     match what:
         case "groups":

@@ -35,7 +35,7 @@ import requirements
 ROOT = Path(__file__).resolve().parents[1]
 LOGS = ROOT / "build" / "rings"
 SHOWN = 1000
-"""How many lines of a stage that failed are shown."""
+"""The number of lines that are shown of a stage that failed."""
 COUNTED = re.compile(r"\b\d{1,9} passed|tests passed|^(models|aarch64): ")
 """A line in which a tool says how much it has tested."""
 FAILED = re.compile(
@@ -45,9 +45,9 @@ FAILED = re.compile(
 SKIPPED = re.compile(r"SKIPPED \[(\d+)\] \S+: (.*)|\d+ - (\S+) \((Skipped|Disabled)\)")
 """A line in which pytest or CTest names what it has skipped."""
 OTHERS = re.compile(r"(GTEST|PYTEST|TASKGRAIN_TEST|MAKE|CTEST)")
-"""How the names of variables begin that would change what the tests do."""
+"""The beginnings of names of variables that would change what the tests do."""
 NOTHING = re.compile(r"NOT (TESTED|CHECKED)")
-"""What a tool says that lacks what it needs, and ends without an error."""
+"""The words of a tool that lacks what it needs, and ends without an error."""
 SET_UP = "set-up"
 BUILD = ("CMakeLists.txt", "CMakePresets.json", "Makefile", "cmake", "tools/rings.py")
 RUNTIME = (*BUILD, "include/taskgrain/rt.hpp", "include/taskgrain/rt", "src/rt", "tests/cpp", "examples/rt")
@@ -60,7 +60,7 @@ class Stage:
     name: str
     command: str
     minutes: float
-    """What it takes on two quiet cores, with nothing compiled before."""
+    """The minutes that it takes on two quiet cores, with nothing compiled before."""
     reads: tuple[str, ...] = (".",)
     """Files and folders that decide whether it passes."""
 
@@ -74,7 +74,7 @@ class Ring:
 
 
 NAMES = {"test-ci": "submission", "ci": "submission", "test-deep": "deep"}
-"""What the targets of make call the rings."""
+"""The names of the rings as targets of make."""
 RINGS = {
     "test": Ring(
         (
@@ -120,7 +120,8 @@ RINGS = {
 
 
 def digest(stage: Stage) -> str:
-    """What decides whether a stage passes: its command, the groups of systems, and the files that it reads.
+    """A digest of all that decides whether a stage passes: its command, the groups of systems, and the files
+    that it reads.
 
     Empty where git does not know them.
     """
@@ -137,7 +138,7 @@ def digest(stage: Stage) -> str:
 
 
 def git(*words: str) -> str | None:
-    """What git says of this checkout, if it says it without an error."""
+    """The answer of git about this checkout, if it has one without an error."""
     try:
         where, done = (
             subprocess.run(["git", *one], cwd=ROOT, capture_output=True, text=True, errors="surrogateescape")
@@ -167,7 +168,8 @@ def clock(seconds: float) -> str:
 
 
 def run(stage: Stage, log: Path, environment: Mapping[str, str], lock: int) -> tuple[bool, float, float]:
-    """Whether a stage passes, and its seconds: by the clock, and of processors. It keeps `lock` open."""
+    """Tells whether a stage passes, and its seconds: by the clock, and of processors. It keeps `lock`
+    open."""
     begun, before = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
     with log.open("wb") as out:
         process = subprocess.Popen(
@@ -197,7 +199,7 @@ def run(stage: Stage, log: Path, environment: Mapping[str, str], lock: int) -> t
 
 
 def adopt_orphans() -> None:
-    """From now on, what a stage has started and left behind is a child of this process (Linux)."""
+    """Makes all that a stage starts and leaves behind, from now on, a child of this process (Linux)."""
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)  # PR_SET_CHILD_SUBREAPER
 

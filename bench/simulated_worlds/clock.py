@@ -31,12 +31,12 @@ _ASKING_SECONDS = 0.0003  # of a request, besides the run
 
 @dataclass(frozen=True)
 class State:
-    """What multiplies times."""
+    """The factors on times."""
 
     kernel: float = 1.0
     overhead: float = 1.0
     run: float = 1.0
-    """Of the system's runs, all of it; the reference does not see it."""
+    """The factor on all of the system's runs; the reference does not see it."""
 
 
 QUIET = State()
@@ -82,7 +82,7 @@ def wandering(scatter: float, seconds: float) -> StatesOf:
 
 
 def recorded(file: Path) -> StatesOf:
-    """What a machine did (`tools/noise`), from anywhere in it on, and again from its beginning.
+    """The states of a machine (`tools/noise`), from anywhere in a recording on, and again from its beginning.
 
     A task that any core runs lasts as long as cores do in the mean; kernel and overhead are slower alike.
     """
@@ -119,7 +119,7 @@ class Timeline:
 
 @dataclass(frozen=True)
 class Scatter:
-    """What runs scatter by within a state: standard deviations of logarithms, and shares."""
+    """The scatter of runs within a state: standard deviations of logarithms, and shares."""
 
     run: float = 0.02
     repeat: float = 0.01
@@ -131,7 +131,7 @@ class Scatter:
     slow_runs: float = 0.0
     """The share of runs that are slower from their begin to their end."""
     slower: tuple[float, float] = (1.0, 1.0)
-    """By what factor: between these two."""
+    """The two factors between which it lies."""
     interrupts: float = 0.0
     """The share of measurements of the reference that lose 5 to 30 % of their time."""
     unseen: float = 0.0
@@ -184,15 +184,15 @@ def additive(overhead: float, work: float) -> float:
 
 @dataclass(frozen=True)
 class Curve:
-    """What a task costs: n iterations take `task(overhead(n), n * TAU)` seconds of a core on quiet cores."""
+    """The cost of a task: n iterations take `task(overhead(n), n * TAU)` seconds of a core on quiet cores."""
 
     overhead: Callable[[float], float]
     task: Callable[[float, float], float] = additive
     start_seconds: float = 0.0
-    """Of a run: its start and its end."""
+    """The seconds of the start and the end of a run."""
 
     def seconds(self, iterations: float, state: State) -> float:
-        """Of one task."""
+        """The seconds of one task."""
         work = iterations * TAU * state.kernel
         return state.run * self.task(self.overhead(iterations) * state.overhead, work)
 
@@ -201,7 +201,7 @@ class Curve:
         return Curve(lambda n: times * self.overhead(n / times), self.task, self.start_seconds)
 
     def metg(self, state: State = QUIET, threshold: float = 0.5) -> float:
-        """Of a machine that stays in this state, in seconds, by bisection on a rising efficiency."""
+        """METG of a machine that stays in this state, in seconds, by bisection on a rising efficiency."""
         low, high = -8.0, 30.0
         for _ in range(60):
             middle = 0.5 * (low + high)
@@ -216,7 +216,7 @@ class Process:
     """A process of a system."""
 
     slower: float
-    """By what factor its runs are, as long as it lives."""
+    """The factor on its runs, as long as it lives."""
     alive: bool = True
 
     def quit(self) -> None:
@@ -231,7 +231,7 @@ class Process:
 
 @dataclass(frozen=True)
 class Processes:
-    """How processes of a system differ, and what another one costs."""
+    """The differences between processes of a system, and the cost of another one."""
 
     scatter: float = 0.0
     """The standard deviation of the logarithm of their runs' times."""
@@ -250,7 +250,7 @@ class System:
     processes: Processes = Processes()
     crew: Crew[Process] = field(default_factory=lambda: Crew(True))
     seen: list[State] = field(default_factory=list)
-    """By the repeats of the rounds: factors averaged over the time of the repeat."""
+    """The states of the repeats of the rounds: factors averaged over the time of the repeat."""
 
     def turn(self, systems: int) -> None:
         """Before a round: the next process serves, or a fresh one, if it is time for another."""
@@ -320,7 +320,8 @@ class System:
         return self.curve.metg(_mean(self.seen))
 
     def typical_overhead(self) -> float:
-        """Of a task without work, likewise; no such number exists where it depends on the size."""
+        """The overhead of a task without work, likewise; no such number exists where it depends on the
+        size."""
         return float(np.median([one.run * one.overhead for one in self.seen])) * self.curve.overhead(0.0)
 
 

@@ -36,7 +36,7 @@ _SESSION = SessionLine(machine="machine", cores=(0, 1))
 
 @dataclass(frozen=True)
 class Trial:
-    """What came of one study: its comparison, rounds of a cell, simulated seconds."""
+    """The outcome of one study: its comparison, rounds of a cell, simulated seconds."""
 
     found: Comparison
     rounds: int
@@ -46,7 +46,7 @@ class Trial:
 
     @property
     def wrong(self) -> bool:
-        """Whether a verdict of any cell says what is not so."""
+        """True if a verdict of any cell says what is not so."""
         asked = self.found.question
 
         def not_so(cell: Compared) -> bool:
@@ -61,11 +61,11 @@ class Trial:
 
     @property
     def alarm(self) -> bool:
-        """Whether any cell that did not change is called slower or faster."""
+        """True if any cell that did not change is called slower or faster."""
         return bool(self.share("slower", 1.0) + self.share("faster", 1.0))
 
     def share(self, verdict: str, times: float) -> float:
-        """Of the cells with METG so many times as large, those with this verdict."""
+        """The share of the cells with METG so many times as large that have this verdict."""
         of = [cell.verdict == verdict for cell in self.found.cells if self.times[cell.workload] == times]
         return sum(of) / max(1, len(of))
 

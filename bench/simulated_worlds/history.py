@@ -14,9 +14,9 @@ from taskgrain.words.interval import Interval
 SCATTER = 0.04
 """Standard deviation of the logarithm from session to session."""
 WITHIN = 0.01
-"""That which the rounds of a session tell of."""
+"""The scatter that the rounds of a session show."""
 _NEIGHBOUR = 0.5
-"""How much a session of the world `alike` takes over from the one before it."""
+"""The share that a session of the world `alike` takes over from the one before it."""
 Dice = np.random.Generator
 
 
@@ -72,5 +72,5 @@ def log_with(value: float, error: float) -> Interval:
 
 
 def segmented(seen: list[Interval], cells: int = 1) -> Segmentation:
-    """As `taskgrain history` looks at one of so many cells."""
+    """The segments as `taskgrain history` finds them for one of so many cells."""
     return segmentation(seen, 0.01 / cells, 1.0 - 0.05 / cells)

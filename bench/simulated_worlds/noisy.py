@@ -39,7 +39,7 @@ from taskgrain.measure.experiments.experiment import CellSettings
 from taskgrain.measure.experiments.metg import MetgSearch
 
 ITERATIONS = 100.0
-"""At the crossing, where the overhead is constant."""
+"""The iterations at the crossing, where the overhead is constant."""
 APART = 1.5
 """METG of the third system divided by that of the other two, which are the same."""
 CONSTANT = Curve(lambda n: ITERATIONS * TAU)
@@ -62,7 +62,7 @@ class World:
     """Seconds between two rounds, in which other cells are measured."""
     processes: Processes = ONE_PROCESS
     one_overhead: bool = True
-    """Whether the overhead of a task is the same at all sizes, so that it is one number."""
+    """True if the overhead of a task is the same at all sizes, so that it is one number."""
 
 
 def _smt(slow: float, quiet: float, scatter: Scatter = SCATTER, pause: float = 0.0) -> World:
@@ -154,7 +154,7 @@ WORLDS: dict[str, World] = {
 
 @dataclass(frozen=True)
 class Found:
-    """What one search found, and what it should have found."""
+    """The result of one search, and what it should have been."""
 
     metg: Metg
     rounds: int
@@ -170,9 +170,9 @@ class Trial:
     found: tuple[Found, ...]
     same: Ratio
     apart: Ratio
-    """Of the third to the first."""
+    """The ratio of the third to the first."""
     seconds: float
-    """That a search took."""
+    """The seconds that a search took."""
 
 
 def trial(world: World, seed: int, budget: float = 60.0, resamples: int = 1000) -> Trial:

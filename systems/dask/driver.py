@@ -21,7 +21,7 @@ CONFIGURATION = {
 }
 WORKERS = str(Path(__file__).with_name("workers.py"))
 RETRIES = 3
-"""Of a task that fails; a task whose worker is lost has as many by default."""
+"""The retries of a task that fails; a task whose worker is lost has as many by default."""
 
 
 def join_as(dask_worker: Worker) -> None:

@@ -11,12 +11,12 @@ from taskgrain._core import Run
 from taskgrain.system.processes import join
 
 Outputs = Mapping[int, Output]
-"""By point."""
+"""The outputs by point."""
 
 
 @dataclass(frozen=True)
 class Part:
-    """What an actor does in a step."""
+    """The part of an actor in a step."""
 
     tasks: list[tuple[int, list[int]]]
     """Its points, and the points of the step before that each depends on."""
@@ -79,7 +79,7 @@ class Columns:
         return self.handed_on(graph, step)
 
     def handed_on(self, graph: int, step: int) -> Outputs:
-        """What others will read of the step that was executed last."""
+        """The outputs of the step that was executed last that others will read."""
         outputs, part = self._outputs[graph], self._partitions[graph].part(self._number, step)
         return {point: value_of(outputs[point]) for point in part.handed_on}
 

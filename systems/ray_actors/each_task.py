@@ -22,7 +22,7 @@ class Actor:
     def __init__(self, number: int) -> None:
         self._member = join(number)
         self._outputs: dict[tuple[int, int], dict[int, Output]] = defaultdict(dict)
-        """By graph and by whether the step is odd; of each point."""
+        """The outputs of each point, by graph and by whether the step is odd."""
 
     def task(self, graph: int, step: int, point: int, is_read: bool, *inputs: Output | int) -> Output | None:
         """An input is what another actor has handed on, or a point of this one. Others get the output if they

@@ -18,9 +18,9 @@ from compiled import MOST_IN_FLIGHT, CompiledSystem
 from taskgrain.system import Run, drive
 
 MOST_STEPS = 8
-"""In a compiled graph: so many share what an execution costs in the driver."""
+"""The most steps of a compiled graph: they share what an execution costs in the driver."""
 MOST_NODES = 32
-"""Of a compiled graph on an actor."""
+"""The most nodes of a compiled graph on an actor."""
 LEAST_BUFFER_BYTES = 2**16
 
 
@@ -29,7 +29,7 @@ class Actor(Columns):
     """Executes nodes in the order in which they were bound. `own` is the node before, of the same actor."""
 
     def begin(self, first: int, graph: int) -> Outputs:
-        """What other actors need of the step before the first one."""
+        """The outputs of the step before the first one that other actors need."""
         self._first = first
         return self.handed_on(graph, first - 1) if 0 < first < self._present().steps(graph) else {}
 

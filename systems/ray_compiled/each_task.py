@@ -18,16 +18,16 @@ from taskgrain.system import Run, drive
 from taskgrain.system.processes import join
 
 MOST_STEPS = 8
-"""In a compiled graph: so many share what an execution costs in the driver."""
+"""The most steps of a compiled graph: they share what an execution costs in the driver."""
 MOST_NODES = 256
-"""Of tasks, in a compiled graph of more than one step."""
+"""The most nodes for tasks, in a compiled graph of more than one step."""
 MOST_POINTS = 512
 """Ray's time to compile a graph grows with the square of its nodes: so many take it some ten seconds."""
 MOST_BUFFER_BYTES = 2**29
-"""In all channels from an actor to others: half of the object store. Ray frees them when the actors end, and
-not with the compiled graph (github.com/ray-project/ray/issues/43836)."""
+"""The most bytes in all channels from an actor to others: half of the object store. Ray frees them when the
+actors end, and not with the compiled graph (github.com/ray-project/ray/issues/43836)."""
 START_BYTES = 4096
-"""In a buffer from the driver to the actors, for the first step."""
+"""The first bytes of a buffer from the driver to the actors, for the first step."""
 
 
 @ray.remote(num_cpus=1)
@@ -40,7 +40,7 @@ class Actor:
         """Outputs of the step before the first one, by graph and point."""
 
     def hand_on(self, first: int, graph: int, point: int) -> Output | None:
-        """What other actors need of the step before the first one."""
+        """The outputs of the step before the first one that other actors need."""
         return self._kept.get((graph, point)) if first else None
 
     def task(
@@ -63,7 +63,7 @@ class Actor:
         self._kept = dict(zip(keys, outputs, strict=False))
 
     def use_buffers(self, size: int) -> None:
-        """In bytes, of all channels to others that will be compiled."""
+        """Sets the size, in bytes, of the buffers of all channels to others that will be compiled."""
         DAGContext.get_current().buffer_size_bytes = size
 
     def ready(self) -> None:
@@ -75,10 +75,10 @@ class Plan:
     """The nodes of a compiled graph."""
 
     sources: list[list[dict[int, tuple[int, ...]]]]
-    """Of each graph and step: the points that have a node, and those of the step before that each depends on
-    in some step that the node executes."""
+    """The points of each graph and step that have a node, each with the points of the step before that it
+    depends on in some step that the node executes."""
     owners: list[list[int]]
-    """Of each graph and point: the actor."""
+    """The actor of each graph and point."""
 
     @property
     def steps(self) -> int:
@@ -90,7 +90,7 @@ class Plan:
 
     @cached_property
     def channels(self) -> int:
-        """That lead from an actor to others."""
+        """The number of channels that lead from an actor to others."""
         return sum(len(self.handed_on(g, k)) for g in range(len(self.sources)) for k in range(self.steps))
 
     def handed_on(self, graph: int, step: int) -> list[int]:
@@ -100,7 +100,7 @@ class Plan:
 
 
 class Dependences:
-    """Of a graph, by step."""
+    """The dependences of a graph, by step."""
 
     def __init__(self, run: Run, graph: int) -> None:
         self._alike: list[int] = []
@@ -115,7 +115,8 @@ class Dependences:
             self._alike.append(known[key])
 
     def of_each(self, steps: int) -> list[dict[int, tuple[int, ...]]]:
-        """What nodes depend on in a compiled graph of so many steps, executed until all steps are done."""
+        """The dependences of nodes in a compiled graph of so many steps, executed until all steps are
+        done."""
         return [self._union({*self._alike[step::steps]}) for step in range(steps)]
 
     def _union(self, classes: Iterable[int]) -> dict[int, tuple[int, ...]]:
