@@ -25,7 +25,7 @@ def test_excerpts_are_as_their_sources() -> None:
     """If this fails, call `make docs-tables`."""
     shown = {page: page.read_text("utf-8") for page in filled_page.pages()}
     assert [page for page, text in shown.items() if filled_page.with_excerpts(text) != text] == []
-    assert sum(text.count("<!-- excerpt: ") for text in shown.values()) > 50
+    assert sum(text.count("<!-- excerpt: ") for text in shown.values()) > 40
 
 
 def excerpt(words: str, indent: str = "") -> str:
