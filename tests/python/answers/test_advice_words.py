@@ -1,4 +1,4 @@
-"""How answers of `taskgrain advise` read: sentences, efficiencies, margins."""
+"""Tests of the words of `taskgrain advise`: sentences, efficiencies, margins."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is known of a system at a task time, and what is measured for it."""
+"""Tests of what is known of a system at a task time, and of the measurements for it."""
 
 from __future__ import annotations
 

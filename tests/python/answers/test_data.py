@@ -1,4 +1,5 @@
-"""What the report reads of a results folder: damage is told of, what is missing is shown as missing."""
+"""Tests of what the report reads of a results folder: it tells of damage, and shows missing values as
+missing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether tasks are long enough: the page has the answers of `taskgrain advise`."""
+"""Tests whether tasks are long enough: the page has the answers of `taskgrain advise`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tests of verbs stand on: simulated systems, and the command in this process."""
+"""Fixtures for the tests of verbs: simulated systems, and the command in this process."""
 
 from __future__ import annotations
 

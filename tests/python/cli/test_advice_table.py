@@ -1,4 +1,4 @@
-"""What `taskgrain advise` prints: a table, and the same for programs."""
+"""Tests of the output of `taskgrain advise`: a table, and the same for programs."""
 
 from __future__ import annotations
 

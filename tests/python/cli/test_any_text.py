@@ -24,7 +24,7 @@ Words = list[str]
 
 @pytest.fixture
 def words(systems: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Words]:
-    """What each verb is called with besides, so that it measures nothing."""
+    """The other words with which each verb is called, so that it measures nothing."""
     monkeypatch.chdir(tmp_path)
     folder = str(compared_folders.measured(tmp_path / "r", {"limit": 1e-7, "mpi": 2e-7}))
     store = str(history_store.grown(tmp_path / "h.jsonl", history_store.scattered((3, 1.0))))
@@ -73,7 +73,7 @@ TEXTS = (
 
 
 def shows(value: str, text: str) -> bool:
-    """Whether a value is the text, or one of the names or the number in it."""
+    """True if a value is the text, or one of the names or the number in it."""
     return value in " ".join(f"{text} {text!r}".split()) or float(value) == float(text)
 
 
@@ -120,7 +120,7 @@ def test_any_text_is_accepted_or_refused(
 
 
 WRITTEN = {"TIME", "X", "SHARE", "BYTES"}
-"""What stands for a value of which people write more than digits."""
+"""The words for values that people write with more than digits."""
 
 
 @pytest.mark.parametrize("verb", sorted(set(EXAMPLES) - NO_TEXT))

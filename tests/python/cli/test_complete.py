@@ -1,4 +1,4 @@
-"""What the shell completes."""
+"""Tests of the completions of the shell."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_systems_are_the_projects_own(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def completed(*words: str) -> list[str]:
-    """What bash is told when it asks to complete the last of the words."""
+    """The answers for bash when it completes the last of the words."""
     line = " ".join(["taskgrain", *words])
     told = {"COMP_WORDS": line, "COMP_CWORD": str(len(words)), "_TASKGRAIN_COMPLETE": "complete_bash"}
     done = process(**told)

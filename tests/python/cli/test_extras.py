@@ -1,4 +1,4 @@
-"""What one command alone needs: without it, the command says how to install it."""
+"""Tests of packages that one command alone needs: without them, it says how to install them."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ EMULATOR = shutil.which("qemu-x86_64")
 @pytest.mark.submission
 @pytest.mark.skipif(EMULATOR is None, reason="needs qemu-x86_64 (apt-get install qemu-user)")
 def test_an_old_processor_is_named_before_polars_ends_the_process() -> None:
-    """Of 2008, without AVX."""
+    """The processor is of 2008, without AVX."""
     with_core = "from taskgrain.words.extras import needing\nwith needing('export'): import polars"
     command = [EMULATOR, "-cpu", "Nehalem", sys.executable, "-c", with_core]
     done = subprocess.run([str(word) for word in command], capture_output=True, text=True)

@@ -1,5 +1,5 @@
-"""What programs read of the stored results stays as it is, but for the tenth digit of a number, in which
-processors differ.
+"""The answers that programs read of the stored results stay as they are, except for the tenth digit of a
+number, in which processors differ.
 
 `goldens.json` has a line of digests for each folder. After a change that is meant, and named in CHANGELOG.md,
 call `TASKGRAIN_TEST_GOLDENS=write pytest tests/python/cli/test_goldens.py`.

@@ -1,4 +1,4 @@
-"""How the program ends: its exit code, and one line instead of a stack trace."""
+"""Tests of the end of the program: its exit code, and one line instead of a stack trace."""
 
 from __future__ import annotations
 

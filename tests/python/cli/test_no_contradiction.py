@@ -27,7 +27,7 @@ FOLDERS = [
     for one in sorted(STORED.glob("2*"))
 ]
 TIMES = [10.0**power * step for power in range(-8, -2) for step in (1.0, 3.0)]
-"""Of tasks, in seconds."""
+"""The times of tasks, in seconds."""
 
 
 @pytest.fixture(params=[*FOLDERS, None])

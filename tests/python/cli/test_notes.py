@@ -1,4 +1,4 @@
-"""What is said on standard error goes on between words on a terminal, and is one line elsewhere."""
+"""Tests of notes on standard error: they break between words on a terminal, and are one line elsewhere."""
 
 from __future__ import annotations
 

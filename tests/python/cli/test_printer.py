@@ -1,4 +1,4 @@
-"""What a terminal shows: whole lines, aligned tables, ASCII where it knows nothing else."""
+"""Tests of what a terminal shows: whole lines, aligned tables, ASCII where it knows nothing else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the report says, in a terminal and for programs."""
+"""Tests of the report in a terminal and for programs."""
 
 from __future__ import annotations
 

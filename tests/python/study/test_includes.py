@@ -139,7 +139,7 @@ def test_a_study_overrules_the_experiment_of_one_that_it_includes(tmp_path: Path
 
 
 def tables(folder: Path, **files: str) -> Document:
-    """What `s.toml` comes to, together with the other files."""
+    """The document of `s.toml`, together with the other files."""
     for name, text in files.items():
         (folder / f"{name}.toml").write_text(text)
     return read_study(folder / "s.toml")

@@ -1,4 +1,4 @@
-"""What the shape of a graph allows at best."""
+"""Tests of what the shape of a graph allows at best."""
 
 from __future__ import annotations
 

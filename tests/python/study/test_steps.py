@@ -43,7 +43,7 @@ def made(pattern: str, width: int, folder: Path, **others: Any) -> Workload:
 
 @dataclass(frozen=True)
 class Seen:
-    """What a run is, each of them as a share."""
+    """The shape of a run, in shares."""
 
     narrow: float
     tasks: float
@@ -83,7 +83,7 @@ def assert_one_graph(workload: Workload, requests: list[Request]) -> None:
 
 
 def asked(search: Experiment, workload: Workload, overhead: float) -> Iterator[Request]:
-    """What a search runs of a system with such an overhead."""
+    """The runs of a search of a system with such an overhead."""
     rates = [[PEAK] * CORES]
     while not search.done:
         for request in search.next_round():

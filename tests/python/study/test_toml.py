@@ -32,7 +32,7 @@ def entries(value: Any, keys: Keys = ()) -> Iterator[tuple[Keys, Any]]:
 
 
 def following(text: str, place: Place) -> str:
-    """What stands at a place and behind it."""
+    """The text at a place and behind it."""
     lines = text.split("\n")[place.line - 1 :]
     return "\n".join([lines[0][place.column - 1 :], *lines[1:]])
 
@@ -70,7 +70,7 @@ def check(text: str) -> None:
 
 
 def _is_headed(places: Any, keys: Keys) -> bool:
-    """Whether a list is an array of tables: its first element is where its name is."""
+    """True if a list is an array of tables: its first element is where its name is."""
     return (*keys, 0) in places and places[(*keys, 0)].key == places[keys].key
 
 

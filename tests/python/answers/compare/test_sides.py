@@ -1,4 +1,4 @@
-"""What the words of a comparison name, and what is said of words that name nothing."""
+"""Tests of the words that name sides of a comparison, and of errors for words that name nothing."""
 
 from __future__ import annotations
 

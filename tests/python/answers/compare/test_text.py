@@ -1,4 +1,4 @@
-"""What a comparison came to, in words."""
+"""Tests of the result of a comparison, in words."""
 
 from __future__ import annotations
 
