@@ -92,7 +92,7 @@ def test_the_program_is_looked_for_where_the_shell_would(
 
 
 def compiled(commit: str, work: bytes = b"1") -> bytes:
-    """As much of a program as holds what the commit changes: its name, and the linker's hash of the whole."""
+    """The part of a program that the commit changes: its name, and the linker's hash of the whole."""
     mark = f"@(#)taskgrain commit {commit}".encode().ljust(80, b"\0")
     linked = hashlib.sha1(mark + work).digest()
     return b"\x7fELF" + bytes.fromhex("040000001400000003000000") + b"GNU\0" + linked + mark + work

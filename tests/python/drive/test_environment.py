@@ -1,4 +1,4 @@
-"""Which variables of a shell a driver gets, and what a session stores of them."""
+"""Tests of the variables of a shell that a driver gets, and of what a session stores of them."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ def launch(mode: str, cores: tuple[int, ...] = CORES) -> Launch:
 
 @pytest.fixture
 def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where drivers have their temporary files."""
+    """The folder in which drivers have their temporary files."""
     found = tmp_path / "scratch"
     found.mkdir()
     monkeypatch.setenv("TMPDIR", str(found))

@@ -36,7 +36,7 @@ class Supervised:
         os.close(end)
 
     def let_go(self) -> None:
-        """What happens when the harness wishes the end, and when it is killed."""
+        """Closes the lifeline, as the harness does to end a driver, or the kernel when it is killed."""
         if self._lifeline >= 0:
             os.close(self._lifeline)
             self._lifeline = -1

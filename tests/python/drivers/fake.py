@@ -35,7 +35,7 @@ def noisy(value: float) -> float:
 
 
 def tasks_of(graph: dict) -> int:
-    """Of a pattern whose steps are all as wide as the graph, of the tree, or of a file."""
+    """The tasks of a pattern whose steps are all as wide as the graph, of the tree, or of a file."""
     if graph["pattern"] == "dag":
         with open(graph["dag"], encoding="utf-8") as file:
             return sum(step["width"] for step in json.load(file)["steps"])

@@ -1,4 +1,4 @@
-"""What is counted as taken from the cores that are measured."""
+"""Tests of the time that counts as taken from the cores that are measured."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_ticks_are_those_of_each_processor() -> None:
 
 
 class Readings:
-    """What the system says at the beginning and at the end, in its own words."""
+    """The readings of the system at the beginning and at the end, in its own words."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, *readings: busy._Reading) -> None:
         rest = list(readings)

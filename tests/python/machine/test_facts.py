@@ -1,4 +1,4 @@
-"""What a result says of the machine and of the build."""
+"""Tests of what a result says of the machine and of the build."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much memory a driver may hold, and when it is stopped."""
+"""Tests of the memory that a driver may hold, and of when it is stopped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is below a process, and the processor time that one has used."""
+"""Tests of the processes below one, and of the processor time that one has used."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is short is named, and a driver that fails of it says so."""
+"""Tests of limits that are short: a driver that fails by one names it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def said(command: list[str], before: Callable[[], None] | None = None) -> str:
 
 
 def within(setting_up: str, command: list[str], *kinds: str) -> str:
-    """What a command says in namespaces of its own."""
+    """The output of a command in namespaces of its own."""
     alone = ["unshare", *kinds, "sh", "-c"]
     if subprocess.run([*alone, setting_up], capture_output=True, check=False).returncode:
         pytest.skip("may not make namespaces")

@@ -1,4 +1,4 @@
-"""What is measured for an answer at a task time, and until when."""
+"""Tests of the measurements for an answer at a task time, and of their end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What became slower is measured once more: only what is slower each time fails a job."""
+"""Tests of second measurements of slower cells: only a cell that is slower each time fails a job."""
 
 from __future__ import annotations
 

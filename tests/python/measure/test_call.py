@@ -1,4 +1,5 @@
-"""From a study to its results: cells are checked first, old folders open, an interrupt ends in good order."""
+"""Tests of the way from a study to its results: cells are checked first, old folders open, an interrupt ends
+in good order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How cells begin and end: their lines, failures, and warnings."""
+"""Tests of the beginning and the end of cells: their lines, failures, and warnings."""
 
 from __future__ import annotations
 

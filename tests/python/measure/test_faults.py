@@ -1,4 +1,4 @@
-"""What comes of a fault, on real drivers: one that tries again, and one that does not."""
+"""Tests of faults on real drivers: one that tries again, and one that does not."""
 
 from __future__ import annotations
 

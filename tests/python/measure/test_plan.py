@@ -1,4 +1,4 @@
-"""What a plan asks of the cells whose nodes are simulated."""
+"""Tests of what a plan asks of cells whose nodes are simulated."""
 
 from __future__ import annotations
 

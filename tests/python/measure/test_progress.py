@@ -1,4 +1,4 @@
-"""What a person who waits is shown."""
+"""Tests of the progress that a person who waits sees."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What comes next of a study."""
+"""Tests of the choice of what a study runs next."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What is known of task times at any moment of a measurement: on the way, and where the budget ends it."""
+"""Tests of what is known of task times at any moment of a measurement: on the way, and where the budget ends
+it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the time of a call goes."""
+"""Tests of the shares of a call's time."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ def measured(
 
 
 def rounds(folder: Path) -> list[int]:
-    """Of each cell."""
+    """The rounds of each cell."""
     found: dict[str, int] = {}
     for line in read(folder).lines:
         if isinstance(line, RunLine) and line.phase == "measure" and line.round is not None:

@@ -1,4 +1,4 @@
-"""How processes share the tests of systems, and in which ring those of slow systems run first."""
+"""Tells how processes share the tests of systems, and in which ring those of slow systems run first."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def ring(system: System, test: str) -> str:
 
 
 class BySystem(LoadScopeScheduling):
-    """By what the name of a test has first in its brackets: the tests of a system share a driver."""
+    """Schedules by the first word in the brackets of a test's name: the tests of a system share a driver."""
 
     def _split_scope(self, nodeid: str) -> str:
         name = re.search(r"\[([^]-]+)", nodeid)

@@ -17,7 +17,7 @@ NAMES = {"cuda_graph", "mpi_cuda", "mpi_cuda.w4", "taskgrain_graph.cuda"}
 SYSTEMS = {name: one for name, one in discover().items() if name in NAMES}
 REFERENCE = package_folder() / "bin" / "taskgrain-reference-cuda"
 ON_HOST = Path(__file__).parents[3] / "build/tests/tests/cpp"
-"""Where `make test-cpp` builds drivers and reference with the host in the place of a GPU."""
+"""The folder in which `make test-cpp` builds drivers and reference with the host in the place of a GPU."""
 HIDDEN = {"CUDA_VISIBLE_DEVICES": "-1"}
 """Hides a GPU that there is."""
 

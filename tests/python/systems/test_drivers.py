@@ -29,9 +29,9 @@ PATTERNS = tuple(patterns())
 WIDTHS = (1, 2, 3, 5, 17)  # fewer points than cores, and numbers that they do not divide
 BIG = 2**20
 FLAGS = {"Rust": "-C opt-level=3", "Go": "-compiler=gc"}
-"""By language, where it is not what CMake gives to C++."""
+"""The flags by language, where they are not those that CMake gives to C++."""
 MOST_POINTS = {"ray_compiled.each_task": 512}
-"""Of systems that refuse more in a run."""
+"""The most points of systems that refuse more in a run."""
 Graph = dict[str, object]
 
 
@@ -382,7 +382,7 @@ BY_HAND = {
     for name, one in sorted(SYSTEMS.items(), reverse=True)
     if one.language in ("C++", *FLAGS)
 }
-"""Of the variants that are the same program, one."""
+"""One of the variants that are the same program."""
 READ_FLAGS = [name for name in ("limit", "rayon", "goroutines") if name in SYSTEMS]
 """One of each language, as all of a language read their flags by the same code."""
 

@@ -16,7 +16,7 @@ SYSTEMS = runnable()
 
 @pytest.fixture
 def scratch() -> Iterator[Path]:
-    """With a short name, for Ray's sockets are below it."""
+    """A folder with a short name, for Ray's sockets are below it."""
     with tempfile.TemporaryDirectory("", "", "/tmp", ignore_cleanup_errors=True) as found:
         yield Path(found)
 

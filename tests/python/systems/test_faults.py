@@ -1,4 +1,4 @@
-"""What the systems of this machine make of a fault, and that none leaves anything behind."""
+"""Tests of what the systems of this machine make of a fault, and that none leaves anything behind."""
 
 from __future__ import annotations
 

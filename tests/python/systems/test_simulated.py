@@ -24,7 +24,7 @@ PATTERNS = [str(name) for name in _core.patterns() if name != "dag"]
 
 
 def seconds(name: str, nodes: int, patterns: Sequence[str], folder: Path) -> list[tuple[float, ...]]:
-    """What a fresh simulation says of a run of each pattern that checks every byte."""
+    """The seconds that a fresh simulation tells for a run of each pattern that checks every byte."""
     kernel = {"name": "compute_bound", "iterations": 100}
     graph = {"width": 16, "steps": 6, "output_bytes": 40, "kernel": kernel}
     with Session(name, SYSTEMS[name].launch(CORES[:1], nodes=nodes), folder / "log") as session:

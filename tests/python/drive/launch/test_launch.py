@@ -40,7 +40,7 @@ def launch(wait: float = 0.0, **fields: object) -> Launch:
 
 
 def kinds(one: Launch, **times: float) -> Sequence[str]:
-    """Of two runs in one session, what each came to."""
+    """The outcome of each of two runs in one session."""
     found = []
     with Session("it", one, **times) as session:
         for _ in range(2):

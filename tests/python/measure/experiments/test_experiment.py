@@ -1,4 +1,4 @@
-"""What every experiment does with the answers that it is told."""
+"""Tests of what every experiment does with its answers."""
 
 from __future__ import annotations
 

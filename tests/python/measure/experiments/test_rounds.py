@@ -1,4 +1,4 @@
-"""What all searches do with runs that others disturbed, and with runs of few steps."""
+"""Tests of what all searches do with runs that others disturbed, and with runs of few steps."""
 
 from __future__ import annotations
 
