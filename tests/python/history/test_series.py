@@ -1,4 +1,4 @@
-"""Which sessions are one series, and what each of them says."""
+"""Tests of the sessions that are one series, and of what each of them says."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said of a history."""
+"""Tests of a history in words."""
 
 from __future__ import annotations
 

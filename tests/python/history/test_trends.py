@@ -1,4 +1,4 @@
-"""What happened in series: verdicts, regressions, and what is known already."""
+"""Tests of changes in series: verdicts, regressions, and known changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a reader of the report can choose: systems, a task time, a cell. In a real browser."""
+"""Tests of what a reader of the report can choose: systems, a task time, a cell. In a real browser."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What makes the page one file: its blocks can hold any text, and only they may run."""
+"""Tests of what makes the page one file: its blocks can hold any text, and only they may run."""
 
 from __future__ import annotations
 

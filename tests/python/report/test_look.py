@@ -31,7 +31,7 @@ def lightness_and_hue(colour: str, matrix: tuple[tuple[float, ...], ...]) -> tup
 
 
 def palettes() -> list[list[str]]:
-    """That of paper, and those of the page: light, dark."""
+    """The palettes of paper and of the page: light, dark."""
     css = embed.resource("page.css")
     found = re.findall(r"--series-\d: (#[0-9a-f]{6})", css)
     count = len(look.PAPER.palette)

@@ -47,7 +47,7 @@ for (const svg of document.querySelectorAll(arguments[0])) {
 }
 return [marks, found];
 """
-"""What lies outside its drawing, or is a mark and lies outside its axes. A rule with opacity 0 keeps room."""
+"""Finds items outside of their drawing, and marks outside of their axes. A rule with opacity 0 keeps room."""
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +67,7 @@ def outside(browser: webdriver.Chrome, drawings: str, texts: bool = True) -> lis
 
 
 def heights(browser: webdriver.Chrome) -> dict[str, float]:
-    """Of the plots, in pixels."""
+    """The heights of the plots, in pixels."""
     script = "return [...document.querySelectorAll('.chart')].map(one => [one.id, one.clientHeight])"
     found: list[list[Any]] = browser.execute_script(script)
     return {str(name): float(height) for name, height in found}

@@ -1,4 +1,4 @@
-"""Whether the numbers can be trusted: what is checked, and that the worst stands first."""
+"""Tests of the checks whether the numbers can be trusted: the worst stands first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Where the report and its figures are written, and what is told if they cannot be."""
+"""Tests of the places to which the report and its figures are written, and of the errors if they cannot
+be."""
 
 from __future__ import annotations
 

@@ -104,7 +104,7 @@ def said(cell: Cell) -> Said:
 
 
 def by_harness(folder: Path) -> dict[str, Said]:
-    """As `metg` and `study` would go on."""
+    """The cells as `metg` and `study` would go on."""
     nodes = 2 if b"/nodes=2" in (folder / "runs.jsonl").read_bytes() else 1
     asked = [Asked(one, Workload("fft", 4, nodes=nodes)) for one in SYSTEMS]
     record = Record(asked, lambda _: MetgSearch(CellSettings()), 2, {})
@@ -128,7 +128,7 @@ def by_report(results: data.Results) -> dict[str, Said]:
 
 
 def by_curves(folder: Path) -> dict[str, Said]:
-    """As `advise` knows them: only cells that have ended."""
+    """The cells as `advise` knows them: only those that have ended."""
     every = curves.opened(folder)[0]
     return {one.cell.name: ("", *said(one.cell)[1:]) for one in every}
 
@@ -204,7 +204,7 @@ def test_any_log_is_read_alike_by_all(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def by_size(folder: Path) -> Any:
-    """What takes seconds is not read in every ring: random logs hold more kinds of lines."""
+    """The folder as a parameter; large ones, which take seconds, in later rings only."""
     size = (folder / "runs.jsonl.zst").stat().st_size
     ring = pytest.mark.deep if size > 400_000 else pytest.mark.submission
     return pytest.param(folder, id=folder.name, marks=ring if size > 100_000 else ())

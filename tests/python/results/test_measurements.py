@@ -1,4 +1,4 @@
-"""What a folder has of each cell: by build and session, with what it was measured under."""
+"""Tests of the measurements of each cell in a folder: by build and session, with their conditions."""
 
 from __future__ import annotations
 

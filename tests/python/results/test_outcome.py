@@ -1,4 +1,4 @@
-"""What a cell came to, in words."""
+"""Tests of the result of a cell in words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which systems may be the best: a bound that is missing is infinite."""
+"""Tests of the systems that may be the best: a bound that is missing is infinite."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ def compress(folder: Path) -> Path:
 
 
 def said(folder: Path) -> list[str]:
-    """What is odd about a folder."""
+    """The warnings about a folder."""
     found = reader.read(folder)
     return found.notes()
 

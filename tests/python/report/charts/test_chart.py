@@ -1,4 +1,4 @@
-"""What a chart is made of, and what the page's script is told of it."""
+"""Tests of the parts of a chart, and of what the page's script gets of it."""
 
 from __future__ import annotations
 

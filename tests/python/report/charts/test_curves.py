@@ -1,4 +1,4 @@
-"""What the charts of cells' curves share: when they are drawn, and what they are drawn from."""
+"""Tests of what the charts of cells' curves share: when they are drawn, and from what."""
 
 from __future__ import annotations
 

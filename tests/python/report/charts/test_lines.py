@@ -1,4 +1,4 @@
-"""What charts with a line for each system share: their looks."""
+"""Tests of what charts with a line for each system share: their looks."""
 
 from __future__ import annotations
 
