@@ -1,4 +1,4 @@
-"""What the browser tests of the report do with its page, and what they see there."""
+"""The actions of the browser tests on the report's page, and what they see there."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def marks(browser: webdriver.Chrome, chart: str) -> list[str]:
 
 
 def axis_labels(browser: webdriver.Chrome, chart: str) -> list[str]:
-    """What stands beside the ticks of the axis across."""
+    """The labels of the ticks of the axis across."""
     script = """return [...document.querySelectorAll(`#${arguments[0]} .role-axis-label`)].at(-1)
         .textContent"""
     return str(browser.execute_script(script, chart)).split()
@@ -80,7 +80,7 @@ def write_filter(browser: webdriver.Chrome, words: str) -> None:
 
 
 def coloured(browser: webdriver.Chrome, chart: str) -> int:
-    """How many systems have a line with a colour."""
+    """The number of systems that have a line with a colour."""
     script = """const rest = getComputedStyle(document.documentElement).getPropertyValue('--rest').trim();
         const probe = document.createElement('i'); probe.style.color = rest; document.body.append(probe);
         const grey = getComputedStyle(probe).color; probe.remove();

@@ -61,7 +61,7 @@ def process(*words: object, **env: str) -> Result:
 
 
 def on_terminal(show: Callable[[Printer], object], width: int = 200) -> str:
-    """What is shown on a terminal of this width."""
+    """Returns the output on a terminal of this width."""
     out = io.StringIO()
     show(Printer(Console(file=out, width=width)))
     return out.getvalue()

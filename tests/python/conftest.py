@@ -1,4 +1,4 @@
-"""What several tests stand on."""
+"""Fixtures that several tests use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a figure of the report draws in the end: its marks and its texts, with their places in pixels."""
+"""The finished drawing of a figure of the report: its marks and its texts, with their places in pixels."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ class DrawnChart:
     """The marks by their kind (`symbol`, `rule`, `line`, …), apart from those of axes and the names below."""
 
     marks: dict[str, list[list[Item]]]
-    """Of each kind a list for each layer; each line is a layer of its own."""
+    """The marks of each kind, a list for each layer; each line is a layer of its own."""
     texts: tuple[str, ...]
     """All of them: results, titles, labels of axes, names below the plot."""
     key: dict[str, list[Item]]
-    """What stands beside the names below the plot, and these, by kind."""
+    """The signs beside the names below the plot, and the names, by kind."""
 
     def layer(self, kind: str, place: int = 0) -> list[Item]:
         """The marks of a kind in the layer number `place` of this kind."""

@@ -21,7 +21,7 @@ from taskgrain.study.workload import Workload
 STEPS = 20
 WIDTH = 5
 ROW = {"width": WIDTH, "dependences": [[(k * k) % WIDTH, (k * k + 1) % WIDTH] for k in range(WIDTH)]}
-"""Of the DAG."""
+"""A row of the DAG."""
 
 
 def main(name: str, nodes: int) -> None:

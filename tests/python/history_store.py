@@ -22,7 +22,7 @@ Line = dict[str, Any]
 
 
 def metg(system: str, value: float | None, time: float, pattern: str = "stencil_1d", **changes: Any) -> Line:
-    """What a cell came to; METG is known to 2 %."""
+    """The `metg` line of a cell; METG is known to 2 %."""
     low, high = (None, None) if value is None else (value / 1.02, value * 1.02)
     curve = []
     if value is not None:
@@ -89,5 +89,5 @@ def grown(
 
 
 def history(path: Path, known: float | None = None, **question: Any) -> History:
-    """What the store says, as it was asked."""
+    """The answer of the store to a question."""
     return analyse(series(store.read(path).logs), Question(**question), known)

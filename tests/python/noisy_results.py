@@ -13,7 +13,7 @@ from results_folder import Line
 SYSTEMS = results_folder.SYSTEMS[:10]
 PATTERNS = ("stencil_1d", "nearest/radix=3", "nearest/radix=5")
 WIDEST = 10**4.5
-"""Of two bounds that are a factor of 10⁹ apart, how far each is from the number."""
+"""The distance of each of two bounds, which are a factor of 10⁹ apart, from the number."""
 
 Bounds = Callable[[float], tuple[float | None, float | None]]
 BOUNDS: tuple[Bounds, ...] = (
@@ -27,7 +27,7 @@ BOUNDS: tuple[Bounds, ...] = (
 EXTREME = {3: 1e-12, 17: 1.0}
 """METG of two cells in seconds; all others lie around a microsecond."""
 ENDINGS = {5: "never_reached", 11: "always_reached", 14: "failed", 23: "several_crossings", 28: ""}
-"""Of these cells, by number; the others ran out of time. The last one is unfinished."""
+"""The endings of these cells, by number; the others ran out of time. The last one is unfinished."""
 
 
 def folder(path: Path) -> Path:

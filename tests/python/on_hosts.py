@@ -13,7 +13,7 @@ NOT_ALLOWED = 77
 
 
 def on_hosts(number: int, *command: str, options: tuple[str, ...] = (), folder: Path | None = None) -> str:
-    """What a command prints on the first of so many hosts. Skips the test where there can be none."""
+    """The output of a command on the first of so many hosts. Skips the test where there can be none."""
     words = [sys.executable, str(HOSTS), str(number), *options, "--", *command]
     done = subprocess.run(words, capture_output=True, text=True, cwd=folder, check=False)
     if done.returncode == NOT_ALLOWED and "this machine does not let you make hosts" in done.stderr:

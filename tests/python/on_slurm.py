@@ -24,7 +24,7 @@ left() {
 
 
 def on_slurm(script: str, folder: Path, *options: str) -> str:
-    """What a script of bash prints on the first of two hosts. Skips the test where there is no Slurm."""
+    """The output of a script of bash on the first of two hosts. Skips the test where there is no Slurm."""
     if missing := [
         one for one in ("slurmctld", "slurmd", "munged") if not shutil.which(one, path="/usr/sbin:/usr/bin")
     ]:

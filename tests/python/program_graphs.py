@@ -13,7 +13,7 @@ from taskgrain.graphs.task_graph import TaskGraph, made
 class Graph:
     before: tuple[tuple[int, ...], ...]
     durations: tuple[int, ...]
-    """At least 1, as a dummy task has none."""
+    """The durations, at least 1, as a dummy task has none."""
     outputs: tuple[int | None, ...] = ()
     """Bytes, where anybody knows them."""
 

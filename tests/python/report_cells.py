@@ -16,7 +16,7 @@ from taskgrain.words.warnings import Notice
 
 _OF_THE_REPORT = {one.name for one in dataclasses.fields(Cell)}
 _DRAWN = {"work_unit": "flop", "tasks_per_step": None}
-"""What the report makes of runs."""
+"""The columns that the report makes of runs."""
 _WORKLOAD = {"pattern": "fft", "width": 4, "graphs": 1, "output_bytes": 16, "kernel": "compute_bound"}
 
 

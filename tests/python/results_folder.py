@@ -53,7 +53,7 @@ def cell_line(system: str, pattern: str, width: int = 16) -> Line:
 
 
 TASKS, CORES, PEAK, WORK = 64_000, 2, 6.4e10, 128
-"""Of every run; the peak per core; the work of an iteration."""
+"""The tasks of every run; its cores; the peak per core; the work of an iteration."""
 
 
 REFERENCE: Line = {

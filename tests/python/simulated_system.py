@@ -50,7 +50,7 @@ QUIET = Noise(0.0, 0.0, 0.0)
 
 @cache
 def population_location(noise: Noise, repeats: int = 3) -> float:
-    """Of a run's median: what the curve of endless rounds is multiplied with."""
+    """The location of a run's median, by which the curve of endless rounds is multiplied."""
     draws = noise.draw(np.random.default_rng(12345), 100_000, repeats)
     logs = np.log(np.median(draws, axis=1))[:, None]
     logs = logs[logs[:, 0] < np.median(logs) + math.log(3.0)]  # what an estimate leaves out
@@ -78,7 +78,7 @@ class SimulatedSystem:
         self.measure_reference()
 
     def granularity(self, iterations: float) -> float:
-        """Of a run without noise, in seconds."""
+        """The granularity of a run without noise, in seconds."""
         return iterations * TAU + self.overhead(iterations)
 
     def measure_reference(self) -> None:
@@ -104,7 +104,7 @@ class SimulatedSystem:
         ]
 
     def true_metg(self, threshold: float = 0.5) -> float:
-        """Where the curve crosses the threshold at the clock 1, by bisection on a rising curve, in
+        """METG, where the curve crosses the threshold at the clock 1, by bisection on a rising curve, in
         seconds."""
         factor = population_location(self.noise)
 
@@ -137,7 +137,7 @@ def bump(seconds: float, at: float, height: float) -> Callable[[float], float]:
 def samples_of(
     system: SimulatedSystem, sizes: tuple[int, ...], rounds: int, repeats: int = 3
 ) -> list[Sample]:
-    """As the measure phase would take them, the reference once a round."""
+    """The samples as the measure phase would take them, the reference once a round."""
     found = []
     for r in range(rounds):
         turn = r % len(sizes)

@@ -49,36 +49,36 @@ class World:
         self.hanging: set[str] = set()
         """Systems whose starts never end."""
         self.faults: dict[tuple[str, str], str] = {}
-        """By system and pattern; pattern `start` for the start."""
+        """The faults by system and pattern; pattern `start` for the start."""
         self.busy: list[float] = []
-        """Of the next runs; 0 afterwards."""
+        """The busy share of the next runs; 0 afterwards."""
         self.slowdown: Callable[[float], float] = lambda now: 1.0
-        """Of all cores, by the time."""
+        """The slowdown of all cores, by the time."""
         self.runs = 0
         self.rates = (FLOP / ITERATION,) * 2
-        """Of the reference, core by core."""
+        """The rates of the reference, core by core."""
         self.rates_of: dict[str, tuple[float, ...]] = {}
-        """Of other processors' references."""
+        """The rates of other processors' references."""
         self.cores = 2
-        """That every system occupies."""
+        """The cores that every system occupies."""
         self.pace = 1.0
         """Seconds that pass in a second of a run."""
         self.wait = 0.0
         """Seconds that every request takes besides the run."""
         self.notes: list[str] = []
-        """What the person was told."""
+        """The notes that the person got."""
         self.standings: list[tuple[float, Progress]] = []
-        """When a progress was shown, and which."""
+        """The times at which a progress was shown, and the progress."""
 
     def make(self, name: DriverName) -> Simulated:
         return Simulated(name, self)
 
     def peak(self, rates: tuple[float, ...]) -> tuple[float, ...]:
-        """What a reference tells that reaches `rates`."""
+        """The answer of a reference that reaches `rates`."""
         return rates
 
     def seconds(self, system: str, graphs: Run, iterations: int, cores: int) -> float:
-        """Of a run on so many quiet cores, without scatter."""
+        """The seconds of a run on so many quiet cores, without scatter."""
         return graphs.tasks * (self.overheads[system] + iterations * ITERATION) / cores
 
     def sleep(self, seconds: float) -> None:
@@ -192,6 +192,6 @@ def comparable(states: Sequence[CellState]) -> list[Any]:
 
 
 def result(state: CellState) -> MetgLine:
-    """What a cell came to."""
+    """The `metg` line of a cell."""
     assert state.result is not None
     return state.result

@@ -1,4 +1,4 @@
-"""How tests wait: until it is so, however busy the machine is. The limit of a test ends what hangs."""
+"""Lets tests wait until something is so, however busy the machine is. The limit of a test ends what hangs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the aims of the runtime are shown."""
+"""Tests of the table of the runtime's aims."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What else the benchmarks bring: drivers for the ruler, and a count of instructions."""
+"""Tests of what else the benchmarks bring: drivers for the ruler, and a count of instructions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ RUN = [sys.executable, "-m", "taskgrain", "run", "--json", "--steps", "20", "--r
 
 
 def runs(*words: str) -> dict[str, Any]:
-    """What `taskgrain run` says of each system."""
+    """The JSON of `taskgrain run`."""
     done = subprocess.run([*RUN, *words], capture_output=True, text=True)
     return {one["system"]: one for one in json.loads(done.stdout)["runs"]}
 

@@ -1,4 +1,4 @@
-"""How two studies are compared."""
+"""Tests of the comparison of two studies."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ PLACES = {
     "lines.py": '    rounds: int | None = integer("complete rounds")\n',
     "columns.py": '    field("result.rounds", "Rounds", _FIRST),\n',
 }
-"""What the page puts its blocks above, by the file."""
+"""The lines above which the page puts its blocks, by the file."""
 
 
 @pytest.mark.submission

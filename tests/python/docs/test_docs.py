@@ -42,7 +42,7 @@ from markdown_blocks import Block, blocks, pages
 ROOT = Path(__file__).parents[3]
 PAGES = [page.relative_to(ROOT).as_posix() for page in pages(ROOT)]
 RINGS = {"docs/tutorial.md": "deep", "docs/reference/report.md": "deep"}
-"""Which ring runs a page first, if it is not that of a submission."""
+"""The ring that runs a page first, if it is not that of a submission."""
 MEASURED = max((ROOT / "docs" / "results").glob("*-default"))
 LANGUAGES = ("sh", "python", "toml", "json", "yaml", "c", "cpp", "cmake", "cells", "text")
 SECONDS = 600
@@ -59,7 +59,7 @@ _COMMAND = re.compile(r"\A\s*(\$ |taskgrain |make |git |pip |cmake |\.venv/)")
 
 
 class PageError(AssertionError):
-    """What is wrong with a block."""
+    """An error in a block."""
 
 
 def _run(command: list[str], folder: Path, text: str) -> str:
@@ -149,7 +149,7 @@ def test_page(page: str, tmp_path: Path) -> None:
 
 
 def as_own(block: Block) -> Block:
-    """What who has systems of their own makes of a block: their names in the place of others, `--systems`
+    """The block as users with systems of their own write it: their names in the place of others, `--systems`
     where something is measured, and a short budget."""
     text = block.text.replace("\\\n", " ")
     if block.language == "sh" and not block.title:
@@ -166,7 +166,7 @@ def as_own(block: Block) -> Block:
 
 
 def concerns_own(page: str) -> bool:
-    """Whether a page names systems of the repository in something that a reader can do here."""
+    """True if a page names systems of the repository in something that a reader can do here."""
     return any(
         re.search(r"--system (?!mine)|^systems = ", one.text, re.MULTILINE)
         for one in blocks((ROOT / page).read_text())

@@ -32,7 +32,7 @@ _PLACE = re.compile(r"^(?P<file>[^,]+), (?P<where>above|at the end of) (?P<text>
 
 
 class PageError(AssertionError):
-    """What is wrong with a page."""
+    """An error in a page."""
 
 
 def _put(copy: Path, place: str, text: str) -> Path:

@@ -1,4 +1,4 @@
-"""What a curve of efficiency says of one task time, and what it does not say."""
+"""Tests of what a curve of efficiency says of one task time, and what it does not say."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ OVERHEAD = 5e-6
 
 
 def efficiency(work: float) -> Interval:
-    """Of a system whose tasks cost the same at each size."""
+    """The efficiency of a system whose tasks cost the same at each size."""
     value = work / (work + OVERHEAD)
     return Interval(value, 0.98 * value, min(1.0, 1.02 * value))
 

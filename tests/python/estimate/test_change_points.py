@@ -1,4 +1,4 @@
-"""Where a series changes, and by how much: false alarms, sessions that lie far off, and bounds."""
+"""Tests of the places where a series changes, and of how much: false alarms, sessions far off, and bounds."""
 
 from __future__ import annotations
 

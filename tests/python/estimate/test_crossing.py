@@ -1,4 +1,5 @@
-"""Where METG is read off: the line of all sizes near the threshold, or that of the two that enclose it."""
+"""Tests of the lines that METG is read off: of all sizes near the threshold, or of the two that enclose
+it."""
 
 from __future__ import annotations
 

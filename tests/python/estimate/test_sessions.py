@@ -89,7 +89,7 @@ def test_a_session_that_does_not_know_its_error_tells_nothing_of_the_scatter() -
 def test_intervals_hold_the_truth_as_often_as_they_say(
     first: int, second: int, between: float, confidence: float
 ) -> None:
-    """Whether the scatter is that between sessions or only that of rounds."""
+    """Tests both kinds of scatter: between sessions, and of rounds alone."""
     rng = np.random.default_rng(first + 10 * second)
     held, times = 0, 2000
     for _ in range(times):

@@ -52,7 +52,7 @@ def dot(graph: Graph) -> str:
 
 
 def standard(graph: Graph) -> str:
-    """With the dummy tasks before and after all."""
+    """The graph with the dummy tasks before and after all."""
     last = len(graph.before) + 1
     lines = [f"{len(graph.before)}", "0 0 0"]
     for n, one in enumerate(graph.before, 1):
@@ -63,7 +63,8 @@ def standard(graph: Graph) -> str:
 
 
 def tasks_rec(graph: Graph) -> str:
-    """With a task of StarPU's own, which has no number, and dependences on numbers that are no tasks."""
+    """The graph with a task of StarPU's own, which has no number, and dependences on numbers that are no
+    tasks."""
     records = ["%rec: task", "Model: a transfer"]
     for n, one in enumerate(graph.before):
         before = " ".join(map(str, (1000, *one)))

@@ -34,7 +34,7 @@ def graph(folder: Path, *events: dict[str, Any]) -> TaskGraph:
 
 
 def before(found: TaskGraph, name: str) -> list[str]:
-    """What a task comes after, and what joins, by what that joins."""
+    """The tasks that a task comes after; those behind a join stand for the join."""
     names, place = list(found.names), list(found.names).index(name)
     joined = [found.before[one] if names[one] in ("wait", "launch") else [one] for one in found.before[place]]
     return sorted(names[one] for some in joined for one in some)

@@ -1,4 +1,4 @@
-"""What a graph of any shape allows."""
+"""Tests of what a graph of any shape allows."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def tried(folder: Path, *words: str) -> tuple[int, list[list[str]]]:
-    """How it ended, and the lines in words."""
+    """Returns the exit code, and the lines in words."""
     command = [sys.executable, CASES, folder, "--installed", folder, *words]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     return done.returncode, [line.split() for line in (done.stdout + done.stderr).splitlines()]

@@ -29,7 +29,7 @@ def test_excerpts_are_as_their_sources() -> None:
 
 
 def excerpt(words: str, indent: str = "") -> str:
-    """What a page has after it was filled."""
+    """The text of a page after it was filled."""
     begin, end = f"a\n{indent}<!-- excerpt: {words} -->\n{indent}```cpp\n", f"{indent}```\nb\n"
     shown = filled_page.with_excerpts(f"{begin}{indent}old\n{end}")
     assert shown.startswith(begin) and shown.endswith(end)

@@ -112,7 +112,7 @@ def test_nothing_stays_whenever_it_ends(number: signal.Signals, times: int, tmp_
 
 
 def seen() -> tuple[list[str], str, bool]:
-    """What hosts could leave besides processes: interfaces, mounts and files."""
+    """Finds what hosts could leave besides processes: interfaces, mounts and files."""
     mounts = Path("/proc/self/mounts").read_text()
     return sorted(os.listdir("/sys/class/net")), mounts, Path("/tmp/hosts").exists()
 

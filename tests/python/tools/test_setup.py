@@ -116,7 +116,7 @@ class Checkout:
         (self.folder / name).chmod(0o755)
 
     def make(self, *arguments: str) -> list[str]:
-        """What `make` runs, of `setup` and `build`."""
+        """The programs of `setup` and `build` that `make` runs."""
         outer = ("MAKEFLAGS", "MFLAGS")  # of the make that runs the tests
         environment = {name: value for name, value in os.environ.items() if name not in outer}
         environment["BASH_ENV"] = str(self.folder / "noise")  # of a site; make's shells pass over it
@@ -241,7 +241,7 @@ class Machine:
         return said
 
     def installed(self) -> list[str]:
-        """What pip was told to install in the last run, call by call, without options."""
+        """The packages that pip was to install in the last run, call by call, without options."""
         calls = (self.folder / "pip.log").read_text().splitlines()
         found = [line.split(" --no-compile ")[1] for line in calls if " --no-compile " in line]
         return found[1:]  # the first is what the build needs

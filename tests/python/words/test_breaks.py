@@ -1,4 +1,5 @@
-"""Where names and numbers go on in a new line: at the best places that do, and never inside of a word."""
+"""Tests of the places where names and numbers go on in a new line: the best places that do, and never inside
+of a word."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How an error names what is allowed."""
+"""Tests of errors that name what is allowed."""
 
 from __future__ import annotations
 

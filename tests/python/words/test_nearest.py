@@ -1,4 +1,4 @@
-"""Which names a mistyped one is near to."""
+"""Tests of the names that a mistyped one is near to."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where numbers are from, and what may stand beside them."""
+"""Tests of the origin of numbers, and of what may stand beside them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How numbers with their units and intervals are shown."""
+"""Tests of numbers with their units and intervals as they are shown."""
 
 from __future__ import annotations
 
