@@ -70,7 +70,7 @@ class Question:
             return systems * (_START + _RUNS_OF_A_PROGRAM * run)
         try:
             steps = with_steps(Steps(steps=self.steps or None), self.workload).least
-        except (InvalidSpec, Unsupported):  # which is said where it is to be measured
+        except (InvalidSpec, Unsupported):  # the measurement says so
             steps = 1
         run = self.workload.tasks(steps) * self.work / self.workload.cores_of_all(self.cores)
         return systems * (_START + _RUNS * run)

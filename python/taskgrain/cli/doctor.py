@@ -142,7 +142,7 @@ def _systems(out: Printer, probes: Mapping[str, Probe], groups: Mapping[str, Gro
         if not one.available:
             built = all(what.endswith("(not built)") for what in one.missing)
             lacks = "not built" if built else f"no {', no '.join(one.missing)}"
-            first, _, then = one.install.partition(", ")  # what many need to do after it is said once
+            first, _, then = one.install.partition(", ")  # says once what many need to do after it
             absent.setdefault((lacks, then), {}).setdefault(first, []).append(name)
     for (lacks, then), needs in absent.items():
         _lines(out, f"absent, {lacks}{f'; {then}' if then else ''}:", "  ")

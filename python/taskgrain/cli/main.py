@@ -25,7 +25,7 @@ def _end(text: str, code: int, words: Sequence[str]) -> NoReturn:
     if "--json" in own and sys.stdout is not None:
         from taskgrain.cli.printer import print_error  # slow to load
 
-        with contextlib.suppress(OSError, ValueError):  # it may be what has ended the command
+        with contextlib.suppress(OSError, ValueError):  # it may have ended the command itself
             print_error(line, code)
             sys.stdout.flush()
     sys.exit(code)

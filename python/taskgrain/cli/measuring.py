@@ -45,7 +45,7 @@ def measure(study: Study, chosen: Sequence[System], cores: Sequence[int], how: M
         try:
             _show(measured, study, how)
             sys.stdout.flush()
-        except OSError:  # Ctrl-C also ended who would have read it
+        except OSError:  # Ctrl-C also ended the reader
             with contextlib.suppress(OSError):
                 sys.stdout.close()
         raise Interrupted(measured.interrupted)

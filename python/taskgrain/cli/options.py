@@ -131,7 +131,7 @@ class GraphOptions:
 
         table = {key: value for key, value in self.given.items() if key not in _OF_A_RUN}
         if not rivals("pattern", table):
-            # Who counts neighbours means a pattern in which one can, and who gives a DAG that DAG.
+            # A user who counts neighbours means a pattern that has them; one who gives a DAG means it.
             meant = "nearest" if "neighbours" in table else "dag" if "dag" in table else ""
             table = ({"pattern": meant} if meant else _DEFAULTS) | table
         if "imbalance" in table and not {"kernel", "like"} & table.keys():

@@ -295,7 +295,7 @@ def result(
     return RunResult(
         seconds=seconds,
         waited=tuple(map(float, waited)),
-        # One entry where all repeats share what was prepared.
+        # One entry where all repeats share the preparation.
         prepare_seconds=tuple(_number(one, "prepare_seconds") for one in prepare),
         tasks=tasks,
         executed=executed,

@@ -74,7 +74,7 @@ class Tree:
 
     def stop(self) -> None:
         """Takes every process off the cores (SIGSTOP)."""
-        # While some still run, they may start others: go on until nobody new is seen.
+        # While some still run, they may start others: go on until no new one appears.
         for _ in range(50):
             new = [pid for pid in _core.descendants([self.process.pid]) if pid not in self._stopped]
             if not new:

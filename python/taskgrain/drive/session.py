@@ -256,7 +256,7 @@ class Session:
         self._quit_until = 0.0
         with contextlib.suppress(DriverError, OutOfTime):  # the time of other hosts may be up
             if self._hosts:
-                self.park()  # other hosts, too, note what is shared in memory there
+                self.park()  # other hosts, too, note their shared memory
             self._send({"op": "quit"}, QUIT_SECONDS, lambda: math.inf)
             self._quit_until = time.monotonic() + QUIT_SECONDS
 

@@ -135,7 +135,7 @@ def of_one_cell(found: Ratio, between: Scatter, confidence: float) -> Ratio:
 
 def _interval(value: float, squared: float, between: Scatter, confidence: float, sessions: int) -> Ratio:
     half = student_quantile(0.5 + confidence / 2.0, between.freedom) * math.sqrt(squared)
-    bounded = half < WIDEST  # false for what is not known, too
+    bounded = half < WIDEST  # false for unknown bounds, too
     low, high = (math.exp(value - half), math.exp(value + half)) if bounded else (None, None)
     return Ratio(math.exp(value), low, high, sessions)
 

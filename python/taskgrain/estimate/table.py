@@ -109,7 +109,7 @@ class Table:
     def resampled(self, picks: NDArray[np.int64]) -> tuple[Floats, Floats]:
         """The same over each resample of `picks` [resamples x rounds], [resamples x sizes]."""
         found = column_median(self.log_granularity[picks])
-        # A size measured seldom may be missing from a resample altogether; it then says what it says in all.
+        # A rare size may be missing from a resample; it then has its value of all rounds.
         found = np.where(np.isnan(found), self.located[0], found)
         # Each resample has its own start and end of a run, and its own rate.
         share = self.start.more(picks)[:, None] * np.exp(-self.log_seconds)

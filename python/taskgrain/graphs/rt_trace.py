@@ -61,7 +61,7 @@ def read_trace(trace: Mapping[str, Any]) -> TaskGraph:
     for one in events:
         args = one.entry("args")
         if one.get("ph") != "X" or "task" not in args.fields:
-            continue  # a task of which nobody knows what it comes after
+            continue  # a task whose predecessors nobody knows
         number, took = args.whole("task"), one.amount("dur")
         task = tasks.all.get(number)
         if task is None:

@@ -171,7 +171,7 @@ def _latest(graph: TaskGraph, steps: int) -> tuple[list[int], list[int]]:
         ends = rows, np.concatenate([less, more])
         return coo_array((np.concatenate([one, -one]), ends), shape=(len(edges), 2 * number))
 
-    # A task comes after what it reads, and the last reader is no earlier than it.
+    # A task comes after the tasks that it reads, and the last reader is no earlier than it.
     read = np.isin(np.arange(number), first).astype(float)
     found = linprog(
         np.concatenate([-read, read]),

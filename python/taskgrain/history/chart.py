@@ -28,7 +28,7 @@ def svg(one: Trend, by: Quantity, width: int, theme: Theme = look.PAGE) -> str:
     spec["autosize"] = {"type": "fit", "contains": "padding"}
     spec["padding"] = {"top": 2, "bottom": 2, "left": 0, "right": 2}
     found: str = vl_convert.vegalite_to_svg(spec, vl_version=look.VEGALITE)
-    # What it shows is said by the element around it.
+    # The element around it says what it shows.
     return found.replace("<svg ", '<svg aria-hidden="true" ', 1)
 
 

@@ -51,7 +51,7 @@ class Entry:
         known of it."""
         if quantity == "rate":
             return self.rates.get(iterations or 0)
-        line = self.measurement.cell.result  # the error of a simulation is that of all sessions
+        line = self.measurement.cell.result  # all sessions share the error of a simulation
         found = line.number(quantity) if line else Interval()
         return None if found == Interval() else found
 

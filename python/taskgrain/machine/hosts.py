@@ -67,7 +67,7 @@ def _here(names: Sequence[str]) -> str:
     for is_it in (
         lambda name: name.lower() in own | {"localhost"},
         lambda name: any(("." in name) != ("." in one) for one in alike(name)),
-        # A name that begins otherwise is not looked up, as each that nobody knows takes seconds.
+        # Do not look up a name that begins otherwise: each unknown one takes seconds.
         lambda name: _has_own_address(name, 0 if alike(name) else socket.AI_NUMERICHOST),
     ):
         if found := next(filter(is_it, names), None):

@@ -55,7 +55,7 @@ class Runs:
         """Tells whether a run would likely end before the budget does. If not, its cell ends."""
         system = self._plan.systems[state.cell.system]
         needed, tasks, left = state.likely_seconds(request), _tasks(state, request), self._budget.time_left()
-        if system.simulated:  # its seconds are not those that pass
+        if system.simulated:  # its seconds do not pass here
             needed = needed and needed * state.spent / state.run_seconds
         elif needed is None and not system.reference:  # which may stand for processors quicker than cores
             repeats, left = request.repeats + request.warmup, self._budget.left()

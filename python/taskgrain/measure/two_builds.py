@@ -141,7 +141,7 @@ def check_programs(places: tuple[Path, Path], found: Sequence[Pair], cores: Sequ
                     named[place] = session.start().system
             except DriverError as error:
                 raise UsageError(f"--build: {place} is no driver of {pair.name}: {error.message}") from None
-            # Drivers of other folders may call themselves what they like.
+            # Drivers of other folders may have any name.
             if system.group and named[place] != pair.name.partition(".")[0]:
                 raise UsageError(f"--build: {place} is the driver of {named[place]}, not of {pair.name}")
     if len(set(named.values())) > 1:

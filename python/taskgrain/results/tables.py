@@ -110,7 +110,7 @@ class Tables:
             prepared = line.prepare_seconds
             for sample, seconds in enumerate(line.seconds):
                 own: dict[str, Any] = {"sample": sample, "seconds": seconds}
-                # One entry where all repeats share what was prepared.
+                # One entry where all repeats share the preparation.
                 own["prepare_seconds"] = prepared[min(sample, len(prepared) - 1)] if prepared else None
                 own["waited"] = line.waited[sample] if sample < len(line.waited) else None
                 own["granularity"] = _share(seconds, line.cores, line.tasks)

@@ -241,7 +241,7 @@ def parse(given: Document, cores: int, known: Collection[str] | None = None) -> 
             new = workload({key: one.value for key, one in values.items()}, cores, named)
             if new in made:
                 raise UsageError(f"{_repeated(lists, given) or named('')}: {new.name} is there twice")
-            if new.name in taken:  # of a file, the name has only that of the file itself
+            if new.name in taken:  # the name of a cell has a file's name without its folder
                 raise UsageError(f"{named('')}: {new.name} names two workloads; rename one of the files")
             made[new] = named
             taken.add(new.name)

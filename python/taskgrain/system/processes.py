@@ -189,7 +189,7 @@ class ProcessSystem(System):
         raise RuntimeError(f"one of {self.cores} worker processes has ended")
 
     def verify(self, run: Run) -> tuple[dict[str, Any], dict[str, Any] | None]:
-        if run.strikes is not None:  # the books are those of all processes already
+        if run.strikes is not None:  # all processes share these books already
             return super().verify(run)
         for books, peak_rss_bytes in self._ask("books").values():
             run.add(books)

@@ -17,7 +17,7 @@ def _options(ranks: Ranks) -> Sequence[str]:
         f"--requires=host:{','.join(ranks.hosts or (socket.gethostname(),))}",
         "--setopt=cpu-affinity=off",
         "--input=0",
-        *(("--setopt=pmi=pmix",) if ranks.mpi == "openmpi" else ()),  # MPICH has that of Flux itself
+        *(("--setopt=pmi=pmix",) if ranks.mpi == "openmpi" else ()),  # MPICH uses Flux's own
     )
 
 

@@ -27,7 +27,7 @@ from taskgrain.words.endings import Ending
 from taskgrain.words.interval import Interval
 from taskgrain.words.warnings import Notice, notice
 
-_FLOOR_ROUNDS = 5  # of a cell of which only the floor is measured: its tasks are slow
+_FLOOR_ROUNDS = 5  # for a cell with slow tasks, of which only the floor is measured
 _LONG_START, _MOST_LONGER = 0.2, 10.0
 """Share of a run that start and end take from which on runs become longer, and how many times at most."""
 _MOST_WORK = 0.99
