@@ -11,7 +11,6 @@ without it the newest earlier one of the same name is taken, as `make bench` kee
 from __future__ import annotations
 
 import argparse
-import math
 from collections import Counter
 from pathlib import Path
 from typing import NamedTuple
@@ -20,7 +19,9 @@ from taskgrain.answers.compare.cells import compare
 from taskgrain.answers.compare.sides import sides
 from taskgrain.results import reader
 from taskgrain.results.cell import cells
+from taskgrain.words import quantity
 from taskgrain.words.errors import TaskgrainError
+from taskgrain.words.interval import Interval
 
 
 class Aim(NamedTuple):
@@ -50,32 +51,18 @@ AIMS = (
 )
 
 
-class Found(NamedTuple):
-    """The METG of a system divided by that of another; what is not known is NaN, 0 or infinite."""
-
-    value: float
-    low: float
-    high: float
-
-    def met(self, aim: float) -> str:
-        return "yes" if self.high <= aim else "no" if self.low > aim else "open"
-
-    def __str__(self) -> str:
-        value, *ends = ("?" if math.isnan(one) else f"{one:.2f}" for one in self)
-        return f"{value} ({ends[0]} – {ends[1].replace('inf', '∞')})"
+def met(found: Interval, most: float) -> str:
+    low, high = found.ends
+    return "yes" if high <= most else "no" if low > most else "open"
 
 
 def ratios(folder: Path, aim: Aim) -> dict[str, Found]:
     """The ratio of each workload. Raises `TaskgrainError`."""
     found = compare(sides([str(folder)], [aim.to, aim.system])).cells
-    known = {one.workload: one.ratios.get("metg") for one in found}
-    return {
-        workload: Found(one.value if one and one.value else math.nan, *(one.ends if one else (0.0, math.inf)))
-        for workload, one in known.items()
-    }
+    return {one.workload: one.ratios.get("metg", Interval()) for one in found}
 
 
-def ratios_before(last: Path | None, aim: Aim) -> dict[str, Found]:
+def ratios_before(last: Path | None, aim: Aim) -> dict[str, Interval]:
     """The same of an earlier folder; none if it lacks one of the systems."""
     try:
         return ratios(last, aim) if last else {}
@@ -105,10 +92,10 @@ def show(folder: Path, last: Path | None) -> None:
         before = ratios_before(last, aim)
         for workload, found in now.items():
             most = aim.of(workload, cores.get(workload))
-            met = found.met(most)
-            count[met] += 1
-            then = f"  last time {before[workload]}" if workload in before else ""
-            print(f"  {workload:34} {found!s:22} aim {most:<4g} {met:4}{then}".rstrip())
+            answer, now_is = met(found, most), quantity.ratio_interval(found)
+            count[answer] += 1
+            then = f"  last time {quantity.ratio_interval(before[workload])}" if workload in before else ""
+            print(f"  {workload:34} {now_is:22} aim {most:<4g} {answer:4}{then}".rstrip())
     yes, no, unknown = (count[word] for word in ("yes", "no", "open"))
     print(f"{yes} of {count.total()} ratios meet their aims, {no} miss them, {unknown} are open")
 
