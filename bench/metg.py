@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 import os
 import signal
 import subprocess
@@ -131,27 +130,21 @@ def _overlap(one: Interval, other: Interval) -> bool:
 
 def same(options: argparse.Namespace) -> None:
     print(f"{'system':16} per core  ratio to itself, time")
-    times = options.times
     found = []
-    for turn in range(times):
+    for turn in range(options.times):
         system, per_core = options.cases[turn % len(options.cases)]
         ratio, taken = against_itself(system, per_core, options.budget)
         found.append((ratio, taken))
         said = "no ratio"
         if ratio:
-            said = ratio_interval(Interval(ratio["value"], ratio["low"], ratio["high"]))
-            said = f"{said:22} {'DIFFERENT' if decided(ratio) else ''}"
+            said = f"{ratio_interval(ratio):22} {'' if ratio.contains(1.0) else 'DIFFERENT'}"
         print(f"{system:16} {per_core:>8}  {taken:5.1f} s  {said}", flush=True)
     known = [ratio for ratio, _ in found if ratio]
-    widths = [
-        (ratio["high"] - ratio["low"]) / (2.0 * ratio["value"])
-        if ratio["low"] and ratio["high"]
-        else math.inf
-        for ratio in known
-    ]
-    different = sum(map(decided, known))
-    middle = f"half-width {np.median(widths):.1%}, {np.median([taken for _, taken in found]):.1f} s (medians)"
-    print(f"{different} of {len(known)} called different, {times - len(known)} without a ratio; {middle}")
+    different = sum(not ratio.contains(1.0) for ratio in known)
+    width = np.median([ratio.half_width for ratio in known])
+    middle = f"half-width {width:.1%}, {np.median([taken for _, taken in found]):.1f} s (medians)"
+    without = options.times - len(known)
+    print(f"{different} of {len(known)} called different, {without} without a ratio; {middle}")
 
 
 def decided(ratio: dict[str, Any]) -> bool:
@@ -169,7 +162,8 @@ def against_itself(system: str, per_core: int, budget: float) -> tuple[dict[str,
         Path(folder, "again", "system.toml").write_text(tomli_w.dumps(table), "utf-8")
         words = ["--system", f"{system},again", "--systems", folder, "--width", str(per_core * len(CORES))]
         cells, taken = called(words, budget)
-    return next((ratio for cell in cells for ratio in cell["ratios"]), None), taken
+    ratios = (ratio for cell in cells for ratio in cell["ratios"])
+    return next((Interval(one["value"], one["low"], one["high"]) for one in ratios), None), taken
 
 
 @contextmanager

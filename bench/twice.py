@@ -30,25 +30,19 @@ from taskgrain.words.interval import Interval
 
 _TO = ("taskgrain_graph", "limit")
 _RESAMPLES = 400
-Numbers = dict[str, tuple[float, float, float]]
-"""Values with the ends of their intervals, by what they are of."""
+Numbers = dict[str, Interval]
+"""By what they are of."""
 
 
 def numbers(folder: Path) -> dict[str, Numbers]:
     """The results of a study: the last line of each cell, and the ratios after it."""
     found: dict[str, Numbers] = {"METG": {}, "work": {}, "overhead": {}, "ratio": {}}
-
-    def put(kind: str, name: str, value: float | None, low: float | None, high: float | None) -> None:
-        if value:
-            found[kind][name] = value, low or 0.0, high or math.inf
-
     for line in reader.read(folder).lines:
         if isinstance(line, MetgLine):
-            put("METG", line.cell, line.metg, line.low, line.high)
-            put("work", line.cell, line.work, line.work_low, line.work_high)
-            put("overhead", line.cell, line.overhead, line.overhead_low, line.overhead_high)
+            for kind in ("METG", "work", "overhead"):
+                found[kind][line.cell] = line.number(kind.lower())
         elif isinstance(line, RatioLine):
-            put("ratio", f"{line.cell} to {line.to}", line.value, line.low, line.high)
+            found["ratio"][f"{line.cell} to {line.to}"] = line.ratio
     return found
 
 
@@ -60,30 +54,34 @@ def again(folder: Path) -> dict[str, Numbers]:
     found |= {f"to {other}": {} for other in _TO}
     for (system, workload), own in samples.items():
         metg = estimate(own, resamples=_RESAMPLES)
-        of: dict[str, Interval] = {"METG": metg.metg, "work": metg.work, "overhead": metg.overhead}
+        of: Numbers = {"METG": metg.metg, "work": metg.work, "overhead": metg.overhead}
         of |= {
             f"to {other}": ratio(own, samples[other, workload], resamples=_RESAMPLES)
             for other in _TO
             if other != system and (other, workload) in samples
         }
         for kind, one in of.items():
-            if one.value:
-                found[kind][f"{system}/{workload}"] = one.value, *one.ends
+            found[kind][f"{system}/{workload}"] = one
     return found
 
 
+def common(first: Numbers, second: Numbers) -> list[tuple[Interval, Interval]]:
+    """The numbers that both have."""
+    pairs = ((first[name], second[name]) for name in first.keys() & second)
+    return [(one, other) for one, other in pairs if one.value and other.value]
+
+
 def row(kind: str, first: Numbers, second: Numbers) -> str:
-    common = sorted(first.keys() & second.keys())
-    if not common:
+    pairs = common(first, second)
+    if not pairs:
         return f"{kind:18} none in both"
-    apart = [abs(math.log(first[name][0] / second[name][0])) for name in common]
-    both = [side[name] for side in (first, second) for name in common]
-    widths = [(high - low) / (2.0 * value) for value, low, high in both]
-    overlap = sum(first[one][1] <= second[one][2] and second[one][1] <= first[one][2] for one in common)
+    apart = [abs(math.log(one.number / other.number)) for one, other in pairs]
+    widths = [one.half_width for pair in pairs for one in pair]
+    overlap = sum(one.ends[0] <= other.ends[1] and other.ends[0] <= one.ends[1] for one, other in pairs)
     square = math.sqrt(float(np.mean(np.square(apart))))
     usual, most = (math.expm1(float(np.quantile(apart, share))) for share in (0.5, 0.8))
     differ = f"{usual:8.1%} {most:7.1%} {math.exp(max(apart)):8.2f}x {square:7.1%}"
-    return f"{kind:18} {differ} {np.median(widths):11.1%}   {overlap} of {len(common)}"
+    return f"{kind:18} {differ} {np.median(widths):11.1%}   {overlap} of {len(pairs)}"
 
 
 def standings(folder: Path) -> dict[str, ranking.Standing[Cell]]:
@@ -93,7 +91,7 @@ def standings(folder: Path) -> dict[str, ranking.Standing[Cell]]:
 
 
 def verdict(first: Path, second: Path, one: Numbers, other: Numbers) -> str:
-    near = [abs(math.log(one[name][0] / other[name][0])) <= math.log(1.25) for name in one.keys() & other]
+    near = [abs(math.log(a.number / b.number)) <= math.log(1.25) for a, b in common(one, other)]
     truth = standings(first)
     alone = {name: found.ties[0].system for name, found in standings(second).items() if len(found.ties) == 1}
     behind = {name: {cell.system for cell in found.behind} for name, found in truth.items()}
