@@ -1,7 +1,7 @@
 /// What it costs that outputs are passed on from step to step: a graph of `taskgrain graph --from … --output`, with
 /// its points that pass outputs on, and with edges that skip steps instead.
 ///
-///     passed-outputs FILE MICROSECONDS [REPEATS]
+///     passed-outputs FILE MICROSECONDS
 ///
 /// The tasks take so long on average, each with its weight. OpenMP tasks and a compiled graph run both in turn; a task
 /// of the compiled graph belongs to the same worker in both.
@@ -64,7 +64,7 @@ double seconds_of(const std::function<void()>& run) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc < 3) return std::fprintf(stderr, "usage: passed-outputs FILE MICROSECONDS [REPEATS]\n"), 2;
+  if (argc != 3) return std::fprintf(stderr, "usage: passed-outputs FILE MICROSECONDS\n"), 2;
   const Graph graph({.pattern = "dag", .dag = argv[1], .kernel = {}});
   const KernelLoop loop = compute_bound(Isa::automatic);
   constexpr std::int64_t calibrated = 1'000'000;
@@ -107,7 +107,7 @@ int main(int argc, char** argv) {
       loop(iterations);
     }
   };
-  for (int repeat = argc > 3 ? std::atoi(argv[3]) : 30; repeat > 0; --repeat)
+  for (int repeat = 0; repeat < 30; ++repeat)
     for (Form& form : forms) {
       form.rt.push_back(seconds_of([&] {
         form.compiled->launch();

@@ -1,8 +1,8 @@
 /// What each rank pays for the tasks of the others in a Sequence across ranks, which all look at all tasks.
 ///
-///     taskgrain-run -n RANKS taskgrain-rank-sequences [BLOCKS]
+///     taskgrain-run -n RANKS taskgrain-rank-sequences
 ///
-/// A ring of BLOCKS (4) pieces of data a rank; in each step a task for each reads its piece and the one before it, and
+/// A ring of four pieces of data a rank; in each step a task for each reads its piece and the one before it, and
 /// writes its piece of the other half. Tasks are empty. A line says what the thread that gives tasks takes of a
 /// processor, the median of the steps of the slowest rank: for a task of the program, and for a step. So ranks may
 /// share cores.
@@ -42,12 +42,8 @@ double median_seconds(rt::Sequence& sequence, const Call& call) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  const int blocks = argc > 1 ? std::atoi(argv[1]) : 4;
-  if (argc > 2 || blocks < 1 || blocks > 4096) {
-    std::fprintf(stderr, "taskgrain-rank-sequences: allowed is one argument at most, BLOCKS, from 1 to 4096\n");
-    return 2;
-  }
+int main() {
+  constexpr int blocks = 4;
   rt::Communicator comm;
   const int all = blocks * comm.ranks();
   std::array<std::vector<double>, 2> values;

@@ -1,8 +1,7 @@
 /// What a task costs in taskgrain::rt: the micro-benchmarks of TaskTorrent (Cambier, Qian, Darve 2020, III-A).
 ///
 ///     rt-cost            nanoseconds of an empty task with 0 to 8 dependences, each face, one worker and two
-///     rt-cost FACE D N [WORKERS [TURNS]]
-///                        one of them, N columns, once, each task working for some turns: for valgrind --tool=callgrind
+///     rt-cost FACE D N   one of them on one worker, N columns, once: for valgrind --tool=callgrind
 ///
 /// An array of 32 rows: task (i, j) comes after tasks ((i - k) mod 32, j - 1), 0 ≤ k < D, and belongs to worker i mod
 /// workers. The cases take turns; the best and the median turn are shown, in nanoseconds of a core for a task.
@@ -262,26 +261,13 @@ void print_all() {
 
 int main(int argc, char** argv) {
   if (argc == 1) return print_all(), 0;
-  const auto refuse = [](const char* what, const char* value, const std::string& allowed) {
-    std::fprintf(stderr, "taskgrain-rt-cost: %s is '%s', allowed are %s\n", what, value, allowed.c_str());
-    std::exit(2);
-  };
-  const auto number = [&](int k, const char* what, int least, int most, int otherwise) {
-    if (k >= argc) return otherwise;
-    char* end = nullptr;
-    const long value = std::strtol(argv[k], &end, 10);
-    if (end == argv[k] || *end != '\0' || value < least || value > most)
-      refuse(what, argv[k], std::to_string(least) + " to " + std::to_string(most));
-    return static_cast<int>(value);
-  };
-  if (argc < 4 || argc > 6)
-    refuse("the number of arguments", std::to_string(argc - 1).c_str(), "0, or FACE D N [WORKERS [TURNS]]");
-  if (std::ranges::find(faces, argv[1]) == faces.end())
-    refuse("FACE", argv[1],
-           "taskflow, tasks, in_order, ready_queue, stealing, sequence, traced, replayed, automatic, missed");
-  const int dependences = number(2, "D", 0, rows, 0), columns = number(3, "N", 16, 100'000'000, 0);
-  const int workers = number(4, "WORKERS", 1, rows, 1), turns = number(5, "TURNS", 0, 1'000'000'000, 0);
-  rt::Runtime runtime({.workers = workers});
-  std::printf("%.1f ns\n", seconds(runtime, {argv[1], dependences, workers, turns}, columns) * 1e9 * workers /
-                               (1.0 * rows * columns));
+  const int dependences = argc == 4 ? std::atoi(argv[2]) : -1, columns = argc == 4 ? std::atoi(argv[3]) : 0;
+  if (dependences < 0 || dependences > rows || columns < 16 || std::ranges::find(faces, argv[1]) == faces.end()) {
+    std::fprintf(stderr, "usage: taskgrain-rt-cost [FACE D N], with D from 0 to %d, N from 16, and FACE one of", rows);
+    for (const auto& face : faces) std::fprintf(stderr, " %s", face.c_str());
+    std::fprintf(stderr, "\n");
+    return 2;
+  }
+  rt::Runtime runtime({.workers = 1});
+  std::printf("%.1f ns\n", seconds(runtime, {argv[1], dependences, 1, 0}, columns) * 1e9 / (1.0 * rows * columns));
 }

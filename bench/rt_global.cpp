@@ -1,8 +1,8 @@
 /// Global arrays and forks over ranks (docs/rt/global-memory.md): what a fence, a checkout and a fork take.
 ///
-///     taskgrain-run -n 2 taskgrain-rt-global [TIMES]
+///     taskgrain-run -n 2 taskgrain-rt-global
 ///
-/// TIMES, 30 at first: how often each is timed; the best is printed, because who shares the machine only adds time.
+/// Each is timed 20 times; the best is printed, because who shares the machine only adds time.
 /// "Apart": ranks as if on hosts of their own, whose elements travel in messages through shared memory.
 
 #include <algorithm>
@@ -18,13 +18,11 @@ namespace {
 
 namespace rt = taskgrain::rt;
 
-int times = 30;
-
 /// Prints how long one call takes, of so many in a row on all ranks.
 template <typename Call>
 void time(rt::GlobalMemory& memory, const char* name, int calls, const Call& call) {
   double best = 1e9;
-  for (int k = 0; k < times; ++k) {
+  for (int k = 0; k < 20; ++k) {
     memory.fence();
     const auto begin = std::chrono::steady_clock::now();
     for (int n = 0; n < calls; ++n) call(n);
@@ -93,12 +91,7 @@ void forks(rt::Runtime& runtime) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  if (argc > 1) times = std::atoi(argv[1]);
-  if (argc > 2 || times < 1) {
-    std::fprintf(stderr, "usage: taskgrain-rt-global [TIMES], a number from 1\n");
-    return 2;
-  }
+int main() {
   rt::Communicator comm;
   rt::Runtime runtime({.communicator = &comm});
   const rt::Pinned pinned(runtime.cores()[0]);  // else each wait does and undoes it

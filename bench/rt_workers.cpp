@@ -181,10 +181,12 @@ void stealing(int number, int tasks) {
   runtime.wait();
 }
 
-constexpr struct {
-  const char* name;
+struct Program {
+  std::string_view name;
   void (*run)(int workers, int tasks);
-} programs[] = {{"senders", senders}, {"flow", flow}, {"graph", graph}, {"sequence", sequence}, {"stealing", stealing}};
+};
+constexpr Program programs[] = {
+    {"senders", senders}, {"flow", flow}, {"graph", graph}, {"sequence", sequence}, {"stealing", stealing}};
 
 /// How often threads of this process have gone to sleep.
 long sleeps() {
@@ -206,28 +208,18 @@ void print_sleeps(int workers) {
   std::printf("\n");
 }
 
-int number(const char* what, const char* text, int least, int most) {
-  char* end = nullptr;
-  const long value = std::strtol(text, &end, 10);
-  if (end != text && *end == '\0' && value >= least && value <= most) return static_cast<int>(value);
-  std::fprintf(stderr, "taskgrain-rt-workers: %s is '%s', allowed are %d to %d\n", what, text, least, most);
-  std::exit(2);
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc == 4) {
-    for (const auto& [name, run] : programs)
-      if (std::string_view(name) == argv[1])
-        return run(number("WORKERS", argv[2], 1, 4096), number("N", argv[3], 1, 1'000'000'000)), 0;
-    std::fprintf(stderr, "taskgrain-rt-workers: PROGRAM is '%s', allowed are", argv[1]);
-    for (const auto& one : programs) std::fprintf(stderr, " %s", one.name);
+  if (argc > 1) {
+    const int workers = argc == 4 ? std::atoi(argv[2]) : 0, tasks = argc == 4 ? std::atoi(argv[3]) : 0;
+    const auto* const asked = std::ranges::find(programs, std::string_view(argv[1]), &Program::name);
+    if (workers >= 1 && workers <= 4096 && tasks >= 1 && asked != std::end(programs))
+      return asked->run(workers, tasks), 0;
+    std::fprintf(stderr,
+                 "usage: taskgrain-rt-workers [PROGRAM WORKERS N], with up to 4096 workers, and PROGRAM one of");
+    for (const Program& one : programs) std::fprintf(stderr, " %s", one.name.data());
     std::fprintf(stderr, "\n");
-    return 2;
-  }
-  if (argc != 1) {
-    std::fprintf(stderr, "taskgrain-rt-workers: %d arguments, allowed are none, or PROGRAM WORKERS N\n", argc - 1);
     return 2;
   }
   std::setvbuf(stdout, nullptr, _IOLBF, 0);  // so that a call that is stopped has shown what it knows
@@ -241,7 +233,7 @@ int main(int argc, char** argv) {
     }
   }
   std::printf("\nsleeps of threads, for a task\n%7s", "workers");
-  for (const auto& one : programs) std::printf(" %10s", one.name);
+  for (const Program& one : programs) std::printf(" %10s", one.name.data());
   std::printf("\n");
   for (const int workers : {2, 4, 16, 64, 256}) print_sleeps(workers);
 }

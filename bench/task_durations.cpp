@@ -1,10 +1,10 @@
 /// Whether a task of a measured graph lasts what it lasted in the program: each task of a file of `taskgrain graph
 /// --from … --output`, alone on a core, beside the time that its weight stands for.
 ///
-///     task-durations FILE WORK [REPEATS]
+///     task-durations FILE WORK
 ///
 /// The work is that of all tasks in microseconds, as `taskgrain graph --from` prints it. A task's time is the median
-/// of its repeats, without the time that it takes to read the clock; beside each repeat, a long run of the kernel tells
+/// of 101 repeats, without the time that it takes to read the clock; beside each repeat, a long run of the kernel tells
 /// how fast the core is at that moment.
 
 #include <algorithm>
@@ -39,10 +39,10 @@ double microseconds_of(const auto& run) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc < 3) return std::fprintf(stderr, "usage: task-durations FILE WORK [REPEATS]\n"), 2;
+  if (argc != 3) return std::fprintf(stderr, "usage: task-durations FILE WORK\n"), 2;
   const Graph graph({.pattern = "dag", .dag = argv[1], .kernel = {}});
   const double work = std::atof(argv[2]), mean = work / static_cast<double>(graph.tasks());
-  const int repeats = argc > 3 ? std::atoi(argv[3]) : 101;
+  constexpr int repeats = 101;
   const KernelLoop loop = compute_bound(Isa::automatic);
   constexpr std::int64_t many = 5'000;
   std::vector<double> times, beside, clocks;
