@@ -4,7 +4,6 @@
 #include <limits>
 #include <vector>
 
-#include "blas.hpp"
 #include "entries.hpp"
 
 namespace apps {
@@ -26,12 +25,6 @@ double relative(std::span<const double> found, std::span<const double> wanted) {
   return std::isfinite(error) ? error : std::numeric_limits<double>::max();  // NaN is lost in a maximum, and in JSON
 }
 
-Vector whole_matrix(const Entries& entries, std::int64_t size) {
-  Vector whole(index(size * size));
-  entries.fill({0, 0, size, size, whole.data(), size});
-  return whole;
-}
-
 /// Calls body(row, column, element) for those of the pieces, or those not above the diagonal.
 template <typename Body>
 void for_each_element(std::span<const Piece> pieces, bool lower, const Body& body) {
@@ -40,13 +33,6 @@ void for_each_element(std::span<const Piece> pieces, bool lower, const Body& bod
       for (std::int64_t i = 0; i < piece.rows; ++i)
         if (!lower || piece.row + i >= piece.column + j)
           body(piece.row + i, piece.column + j, piece.data[j * piece.stride + i]);
-}
-
-Vector gather(const World& world, std::int64_t size, std::span<const Piece> pieces, bool lower) {
-  Vector whole(index(size * size), 0.0);
-  for_each_element(pieces, lower, [&](std::int64_t i, std::int64_t j, double x) { whole[index(j * size + i)] += x; });
-  world.sum_at_root(whole);
-  return whole;
 }
 
 Vector random_vector(std::int64_t size) {
@@ -78,40 +64,15 @@ Vector times(const World& world, std::span<const Piece> pieces, bool lower, bool
 }  // namespace
 
 double product_error(const World& world, std::int64_t size, std::uint64_t seed, std::span<const Piece> c) {
-  const Entries left = left_factor(seed), right = right_factor(seed);
-  if (size > compared_size) {
-    const Vector x = random_vector(size);
-    return relative(times(world, c, false, false, x), times(world, left, times(world, right, x)));
-  }
-  const Vector found = gather(world, size, c, false);
-  double error = 0;
-  if (world.rank() == 0) {
-    const Vector a = whole_matrix(left, size), b = whole_matrix(right, size);
-    Vector wanted(a.size(), 0.0);
-    const auto n = static_cast<int>(size);
-    blas::gemm(n, n, n, a.data(), b.data(), wanted.data());
-    error = relative(found, wanted);
-  }
-  return world.max(error);
+  const Vector x = random_vector(size);
+  return relative(times(world, c, false, false, x),
+                  times(world, left_factor(seed), times(world, right_factor(seed), x)));
 }
 
 double factor_error(const World& world, std::int64_t size, std::uint64_t seed, std::span<const Piece> l) {
-  const Entries entries = positive_definite(seed, size);
-  if (size > compared_size) {
-    const Vector x = random_vector(size);
-    const Vector upper = times(world, l, true, true, x);
-    return relative(times(world, l, true, false, upper), times(world, entries, x));
-  }
-  const Vector found = gather(world, size, l, true);
-  double error = 0;
-  if (world.rank() == 0) {
-    Vector wanted = whole_matrix(entries, size);
-    blas::potrf(static_cast<int>(size), wanted.data(), static_cast<int>(size));
-    for (std::int64_t j = 0; j < size; ++j)
-      for (std::int64_t i = 0; i < j; ++i) wanted[index(j * size + i)] = 0;
-    error = relative(found, wanted);
-  }
-  return world.max(error);
+  const Vector x = random_vector(size);
+  return relative(times(world, l, true, false, times(world, l, true, true, x)),
+                  times(world, positive_definite(seed, size), x));
 }
 
 }  // namespace apps

@@ -36,11 +36,6 @@ void World::sum(std::span<double> values) const {
   MPI_Allreduce(MPI_IN_PLACE, values.data(), static_cast<int>(values.size()), MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
 }
 
-void World::sum_at_root(std::span<double> values) const {
-  MPI_Reduce(rank_ == 0 ? MPI_IN_PLACE : values.data(), values.data(), static_cast<int>(values.size()), MPI_DOUBLE,
-             MPI_SUM, 0, MPI_COMM_WORLD);
-}
-
 std::vector<int> World::processors(int threads) const {
   const std::vector<int> all = taskgrain::cores();
   std::vector<int> own;

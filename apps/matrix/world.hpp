@@ -23,10 +23,7 @@ class World {
   void barrier() const;
   double max(double value) const;
   std::int64_t sum(std::int64_t value) const;
-  /// On all ranks.
   void sum(std::span<double> values) const;
-  /// On rank 0; on the others the values are lost.
-  void sum_at_root(std::span<double> values) const;
   /// The processors of this rank, one for each thread: ranks of one host come one after another, and share if there are
   /// too few.
   std::vector<int> processors(int threads) const;
