@@ -6,14 +6,13 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
-#include <exception>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "../matrix/flags.hpp"
+#include "../flags.hpp"
 #include "taskgrain/error.hpp"
 
 namespace apps {
@@ -25,21 +24,8 @@ struct ForkOptions {
   double spin = 0;              ///< microseconds of an element of a loop
 };
 
-/// \throws taskgrain::InvalidSpec
-inline ForkOptions parse_forks(int argc, char** argv) {
-  ForkOptions options;
-  Flags flags(argc, argv);
-  flags.integer("threads", options.threads, 1, 4096);
-  flags.integer("repeats", options.repeats, 1, 100'000'000);
-  flags.choice("problem", options.problem, {"fib", "queens", "tree", "sort", "loop"});
-  flags.integer("size", options.size, 1, 1'000'000'000);
-  flags.real("spin", options.spin, 0, 1e6);
-  flags.finish();
-  const std::int64_t most = options.problem == "fib" ? 45 : options.problem == "queens" ? 16 : 1'000'000'000;
-  if (options.size > most)
-    throw taskgrain::InvalidSpec("--size", std::to_string(options.size), "1 to " + std::to_string(most));
-  return options;
-}
+/// \throws std::invalid_argument
+ForkOptions parse_forks(int argc, char** argv);
 
 /// The problems. Each returns a number that all systems must agree about, and the forks that it made.
 template <typename System>
@@ -88,7 +74,7 @@ struct Forks {
 template <typename System>
 int drive_forks(int argc, char** argv, const char* name) {
   using Clock = std::chrono::steady_clock;
-  try {
+  return ended(std::string("forks-") + name, 0, [&] {
     const ForkOptions options = parse_forks(argc, argv);
     System system(options.threads);
     const Forks<System> forks{system};
@@ -122,14 +108,7 @@ int drive_forks(int argc, char** argv, const char* name) {
           {"result", result},     {"error", nullptr}};
       std::cout << line.dump() << std::endl;
     }
-    return 0;
-  } catch (const taskgrain::InvalidSpec& error) {
-    std::cerr << "forks: " << error.what() << std::endl;
-    return 2;
-  } catch (const std::exception& error) {
-    std::cerr << "forks, " << name << ": " << error.what() << std::endl;
-    return 1;
-  }
+  });
 }
 
 }  // namespace apps

@@ -38,7 +38,7 @@ struct Extra {
   bool rho = false, messages = false, tiles = false, layers = false;
 };
 
-/// \throws taskgrain::InvalidSpec
+/// \throws std::invalid_argument
 Options parse(int argc, char** argv, const Extra& extra, int ranks);
 
 }  // namespace apps

@@ -6,16 +6,15 @@
 #include <chrono>
 #include <concepts>
 #include <cstdio>
-#include <exception>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "../flags.hpp"
 #include "norms.hpp"
 #include "options.hpp"
-#include "taskgrain/error.hpp"
 #include "tiling.hpp"
 #include "world.hpp"
 
@@ -46,7 +45,7 @@ template <Solver S>
 int drive(int argc, char** argv, const Problem& problem, const char* system, const Extra& extra, int thread_level) {
   using Clock = std::chrono::steady_clock;
   const World world(argc, argv, thread_level);
-  try {
+  const int code = ended(std::string(problem.name) + "-" + system, world.rank(), [&] {
     const Options options = parse(argc, argv, extra, world.ranks());
     S solver(world, options);
     for (int repeat = 0; repeat < options.repeats; ++repeat) {
@@ -73,15 +72,9 @@ int drive(int argc, char** argv, const Problem& problem, const char* system, con
       solver.describe(line);
       if (world.rank() == 0) std::cout << line.dump() << std::endl;
     }
-    return 0;
-  } catch (const taskgrain::InvalidSpec& error) {  // all ranks throw it
-    if (world.rank() == 0) std::cerr << problem.name << ": " << error.what() << std::endl;
-    return 2;
-  } catch (const std::exception& error) {
-    std::cerr << problem.name << ", " << system << ", rank " << world.rank() << ": " << error.what() << std::endl;
-    MPI_Abort(MPI_COMM_WORLD, 1);
-    return 1;
-  }
+  });
+  if (code == 1) MPI_Abort(MPI_COMM_WORLD, 1);
+  return code;
 }
 
 }  // namespace apps

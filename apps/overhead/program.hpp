@@ -5,17 +5,14 @@
 #include <chrono>
 #include <concepts>
 #include <cstdint>
-#include <exception>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "../matrix/flags.hpp"
+#include "../flags.hpp"
 #include "taskgrain/error.hpp"
 
 namespace apps {
-
-using Clock = std::chrono::steady_clock;
 
 struct OverheadOptions {
   int threads = 1, repeats = 1;
@@ -35,29 +32,12 @@ struct OverheadExtra {
   bool grid = false, apart = false, interface = false;
 };
 
-/// \throws taskgrain::InvalidSpec
-inline OverheadOptions parse_overhead(int argc, char** argv, const OverheadExtra& extra) {
-  constexpr int most = 100'000'000;
-  OverheadOptions options;
-  Flags flags(argc, argv);
-  flags.integer("threads", options.threads, 1, 4096);
-  flags.integer("repeats", options.repeats, 1, most);
-  flags.integer("size", options.size, 1, most);
-  flags.real("spin", options.spin, 0, 1e6);
-  if (extra.apart) flags.choice("insertion", options.insertion, {"counted", "apart"});
-  if (extra.interface) flags.choice("interface", options.interface, {"task", "stf"});
-  if (extra.grid) {
-    flags.choice("graph", options.graph, {"independent", "grid"});
-    flags.integer("rows", options.rows, 1, 10000);
-    flags.integer("columns", options.columns, 1, 10000);
-    flags.integer("dependences", options.dependences, 1, options.rows);
-  }
-  flags.finish();
-  return options;
-}
+/// \throws std::invalid_argument
+OverheadOptions parse_overhead(int argc, char** argv, const OverheadExtra& extra);
 
 /// A task: lets `microseconds` pass.
 inline void spin(double microseconds) {
+  using Clock = std::chrono::steady_clock;
   const auto end = Clock::now() +
                    std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double, std::micro>(microseconds));
   while (Clock::now() < end) {
@@ -72,7 +52,8 @@ concept TaskSystem =
 /// \returns the exit code
 template <TaskSystem S>
 int drive_overhead(int argc, char** argv, const char* name, const OverheadExtra& extra) {
-  try {
+  using Clock = std::chrono::steady_clock;
+  return ended(std::string("overhead-") + name, 0, [&] {
     const OverheadOptions options = parse_overhead(argc, argv, extra);
     S system(options);
     for (int repeat = 0; repeat < options.repeats; ++repeat) {
@@ -98,14 +79,7 @@ int drive_overhead(int argc, char** argv, const char* name, const OverheadExtra&
       if (options.grid()) line["rows"] = options.rows, line["dependences"] = options.dependences;
       std::cout << line.dump() << std::endl;
     }
-    return 0;
-  } catch (const taskgrain::InvalidSpec& error) {
-    std::cerr << "overhead: " << error.what() << std::endl;
-    return 2;
-  } catch (const std::exception& error) {
-    std::cerr << "overhead, " << name << ": " << error.what() << std::endl;
-    return 1;
-  }
+  });
 }
 
 }  // namespace apps

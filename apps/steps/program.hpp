@@ -8,14 +8,13 @@
 #include <cmath>
 #include <concepts>
 #include <cstdint>
-#include <exception>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <span>
 #include <stdexcept>
 #include <string>
 
-#include "../matrix/flags.hpp"
+#include "../flags.hpp"
 #include "taskgrain/error.hpp"
 
 namespace apps {
@@ -62,22 +61,8 @@ concept StepsSolver = std::constructible_from<S, const StepsOptions&, const Rank
   { solver.tasks() } -> std::convertible_to<std::int64_t>;  // of a step; 0 without tasks
 };
 
-/// \throws taskgrain::InvalidSpec
-inline StepsOptions parse_steps(int argc, char** argv, const StepsProblem& problem, bool sequence) {
-  StepsOptions options{.size = problem.size, .steps = problem.steps};
-  Flags flags(argc, argv);
-  flags.integer("size", options.size, problem.least, problem.most);
-  flags.integer("steps", options.steps, 1, 1'000'000'000);
-  flags.integer("repeats", options.repeats, 1, 1'000'000);
-  flags.integer("threads", options.threads, 1, sequence ? 4096 : 1);
-  if (sequence) {
-    options.blocks = options.threads;
-    flags.integer("blocks", options.blocks, 1, options.size);
-    flags.choice("mode", options.mode, {"loop", "trace", "plain"});
-  }
-  flags.finish();
-  return options;
-}
+/// \throws std::invalid_argument
+StepsOptions parse_steps(int argc, char** argv, const StepsProblem& problem, bool sequence);
 
 /// \returns the exit code
 template <typename S, typename Ranks>
@@ -85,7 +70,7 @@ template <typename S, typename Ranks>
 int drive_steps(int argc, char** argv, const StepsProblem& problem, const char* system, const Ranks& ranks,
                 bool sequence) {
   using Clock = std::chrono::steady_clock;
-  try {
+  return ended(std::string(problem.name) + "-" + system, ranks.rank(), [&] {
     const StepsOptions options = parse_steps(argc, argv, problem, sequence);
     for (int repeat = 0; repeat < options.repeats; ++repeat) {
       S solver(options, ranks);
@@ -105,14 +90,7 @@ int drive_steps(int argc, char** argv, const StepsProblem& problem, const char* 
       if (sequence) line["blocks"] = options.blocks, line["mode"] = options.mode;
       if (ranks.rank() == 0) std::cout << line.dump() << std::endl;
     }
-    return 0;
-  } catch (const taskgrain::InvalidSpec& error) {  // all ranks throw it
-    if (ranks.rank() == 0) std::cerr << problem.name << ": " << error.what() << std::endl;
-    return 2;
-  } catch (const std::exception& error) {
-    std::cerr << problem.name << ", " << system << ", rank " << ranks.rank() << ": " << error.what() << std::endl;
-    return 1;
-  }
+  });
 }
 
 }  // namespace apps
