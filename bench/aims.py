@@ -56,7 +56,7 @@ def met(found: Interval, most: float) -> str:
     return "yes" if high <= most else "no" if low > most else "open"
 
 
-def ratios(folder: Path, aim: Aim) -> dict[str, Found]:
+def ratios(folder: Path, aim: Aim) -> dict[str, Interval]:
     """The ratio of each workload. Raises `TaskgrainError`."""
     found = compare(sides([str(folder)], [aim.to, aim.system])).cells
     return {one.workload: one.ratios.get("metg", Interval()) for one in found}

@@ -147,12 +147,7 @@ def same(options: argparse.Namespace) -> None:
     print(f"{different} of {len(known)} called different, {without} without a ratio; {middle}")
 
 
-def decided(ratio: dict[str, Any]) -> bool:
-    """True if its interval says that one side is larger."""
-    return (ratio["low"] or 0.0) > 1.0 or (ratio["high"] or math.inf) < 1.0
-
-
-def against_itself(system: str, per_core: int, budget: float) -> tuple[dict[str, Any] | None, float]:
+def against_itself(system: str, per_core: int, budget: float) -> tuple[Interval | None, float]:
     """The ratio of METG to that of the same driver under another name, and how many seconds it took."""
     one = discover([])[system]
     launch = one.launch(CORES)
