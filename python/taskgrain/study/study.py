@@ -144,6 +144,8 @@ class Study:
     """The name that each of `systems` is reported as."""
     settings_named: Named = field(default=str, compare=False, repr=False)
     """A function that makes of a setting the name that a bad value is reported as."""
+    cores: int = field(default=1, compare=False)
+    """The cores of a node for the workloads that say none."""
     only_nodes: int = field(default=0, compare=False)
     """The number of nodes of the cells that are measured now; 0: whatever number."""
 
@@ -154,8 +156,18 @@ class Study:
             for one in self.workloads
             for system in systems
             for env in self.env
-            if not any(_matches(system, variables.suffix(env), one, rule) for rule in self.exclude)
+            if not any(self._matches(rule, system, variables.suffix(env), one) for rule in self.exclude)
         ]
+
+    def _matches(
+        self, rule: Mapping[str, Sequence[Any]], system: str, setting: str, workload: Workload
+    ) -> bool:
+        own: dict[str, set[Any]] = {key: {value} for key, value in workload.fields().items()}
+        own["system"] = {system, system + setting}
+        own["cores"].add(workload.cores or self.cores)
+        own["tasks_per_core"] = {workload.width / workload.cores_of_all(self.cores)}
+        own["neighbours"] = {workload["radix"] - 1}
+        return all(not own[key].isdisjoint(values) for key, values in rule.items())
 
     def complaint(self, workload: Workload, words: str) -> str:
         """Returns what the core says of a workload, `field: …`, with the field's place."""
@@ -184,15 +196,6 @@ class Study:
             **({"exclude": rules} if rules else {}),
             "workloads": [one.fields() for one in self.workloads],
         }
-
-
-def _matches(system: str, setting: str, workload: Workload, rule: Mapping[str, Sequence[Any]]) -> bool:
-    own = workload.fields()
-    names = {system, system + setting}
-    return all(
-        not names.isdisjoint(values) if key == "system" else own[key] in values
-        for key, values in rule.items()
-    )
 
 
 def read(file: Path, cores: int, known: Collection[str] | None = None) -> Study:
@@ -245,9 +248,10 @@ def parse(given: Document, cores: int, known: Collection[str] | None = None) -> 
                 raise UsageError(f"{named('')}: {new.name} names two workloads; rename one of the files")
             made[new] = named
             taken.add(new.name)
-    exclude = tuple(_rule(rule, cores, made, given, n) for n, rule in enumerate(rules))
+    exclude = tuple({key: [one.value for one in values] for key, values in rule.items()} for rule in rules)
     systems_named = tuple(given.value("systems", *([n] if listed else [])) for n in range(len(names)))
-    return Study(tuple(names), tuple(made), settings, exclude, title, env, made, systems_named, given.value)
+    named_as = (made, systems_named, given.value)
+    return Study(tuple(names), tuple(made), settings, exclude, title, env, *named_as, cores)
 
 
 @dataclass(frozen=True)
@@ -352,23 +356,3 @@ def _named(given: Document, at: Keys, places: Mapping[str, Keys], name: str) -> 
     """Returns the name that a field of a workload is reported as; the whole of it for an empty name."""
     own = (*at, name) if name else at or ("patterns",)
     return given.value(*places.get(name, own))
-
-
-def _rule(
-    lists: _Lists, cores: int, made: Collection[Workload], given: Document, place: int
-) -> Mapping[str, Sequence[Any]]:
-    """A rule of `exclude`, with `width` for `tasks_per_core`, and `radix` for `neighbours`."""
-    rule = {key: [one.value for one in values] for key, values in lists.items()}
-    own = rule.get("cores", [])
-    if cores in own:  # which a workload without a number has, too
-        rule["cores"] = list(dict.fromkeys([*own, 0]))
-    if "tasks_per_core" in rule:
-        others = {key: values for key, values in rule.items() if key in ("nodes", "cores")}
-        counts = {one.cores_of_all(cores) for one in made if _matches("", "", one, others)}
-        if len(counts) > 1:
-            named = given.value("exclude", place, "tasks_per_core")
-            raise UsageError(f"{named}: is another width for each number of cores; give one of cores too")
-        rule["width"] = [count * each for each in rule.pop("tasks_per_core") for count in counts]
-    if "neighbours" in rule:
-        rule["radix"] = [each + 1 for each in rule.pop("neighbours")]
-    return rule

@@ -106,11 +106,11 @@ def test_one_number_of_cores_at_the_top_is_what_the_study_has() -> None:
         study('cores = [0, 1]\npatterns = ["fft"]')
 
 
-def test_no_width_is_guessed_where_cores_differ() -> None:
-    with pytest.raises(
-        UsageError, match=r"exclude\[0\].tasks_per_core: is another width for each number of cores"
-    ):
-        study('cores = [1, 2]\npatterns = ["fft"]\nexclude = [{tasks_per_core = 1}]')
+def test_a_rule_knows_the_cores_of_each_workload() -> None:
+    assert names('cores = [1, 2]\nwidths = [2, 4]\npatterns = ["fft"]\nexclude = [{tasks_per_core = 2}]') == [
+        *("mpi/fft/width=2/cores=2", "omp/fft/width=2/cores=2"),
+        *("mpi/fft/width=4/cores=1", "omp/fft/width=4/cores=1"),
+    ]
     text = 'cores = [1, 2]\npatterns = ["fft"]\nexclude = [{tasks_per_core = 1, cores = 2}]'
     assert names(text) == ["mpi/fft/width=1/cores=1", "omp/fft/width=1/cores=1"]
     assert names('cores = 2\npatterns = ["fft"]\nexclude = [{cores = 2, system = "mpi"}]') == [
