@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.text import Text
 
 from taskgrain.words.breaks import NAME, NUMBER, SENTENCE, folded, parts
-from taskgrain.words.finite import finite
+from taskgrain.words.plain import finite
 from taskgrain.words.table import Table
 
 _PIPED_WIDTH = 10_000

@@ -27,7 +27,7 @@ from taskgrain.results.measurements import Measurement
 from taskgrain.study.settings import Settings
 from taskgrain.words import quantity
 from taskgrain.words.errors import UsageError
-from taskgrain.words.finite import finite
+from taskgrain.words.plain import finite
 
 _NEAR = (0.5, 1.5)
 """Points of a curve are kept whose efficiency is between these times the threshold."""

@@ -19,7 +19,7 @@ from markupsafe import Markup
 from taskgrain.report import look
 from taskgrain.results import whole_file
 from taskgrain.words.errors import TaskgrainError
-from taskgrain.words.finite import finite
+from taskgrain.words.plain import finite
 
 
 @cache

@@ -23,8 +23,8 @@ from taskgrain.results.builds import elsewhere, placed
 from taskgrain.results.lines import SCHEMA, CellLine, FailureLine, Line, MetgLine, OfCell, UnknownLine
 from taskgrain.results.parse import Odd, from_json
 from taskgrain.words.errors import UsageError
-from taskgrain.words.finite import finite
 from taskgrain.words.origin import ELSEWHERE
+from taskgrain.words.plain import finite
 
 RUNS = "runs.jsonl"
 COMPRESSED = "runs.jsonl.zst"

@@ -1,8 +1,9 @@
-"""Texts from elsewhere, made safe for a page and a terminal."""
+"""Texts and numbers from elsewhere, made safe for a page, a terminal and JSON."""
 
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import is_dataclass, replace
@@ -38,3 +39,13 @@ def cleaned(value: T) -> T:
         changed = {name: new for name, one in parts if (new := cleaned(one)) is not one}
         found = replace(value, **changed) if changed else value
     return found  # type: ignore[no-any-return]
+
+
+def finite(value: object) -> object:
+    """The same with None in the place of numbers that JSON has not, and that Python reads (as `1e999`) and
+    writes all the same."""
+    if isinstance(value, Mapping):
+        return {key: finite(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(one) for one in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
