@@ -6,11 +6,11 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import ClassVar
 
-from taskgrain.machine import energy
 from taskgrain.machine.cgroups import throttled_seconds
 from taskgrain.machine.processes import cpu_seconds
 
@@ -126,15 +126,52 @@ class Busy:
 
 def busiest(hosts: Sequence[Busy]) -> Busy:
     """Returns the counts of several hosts: the largest share of any, and the sum of what is no share."""
-    joules = [one.joules for one in hosts]
+    energy = [one.joules for one in hosts]
     return Busy(
         max(one.share for one in hosts),
         max(one.steal for one in hosts),
         sum(one.switches for one in hosts),
-        None if None in joules else sum(filter(None, joules)),
+        None if None in energy else sum(filter(None, energy)),
         sum(one.throttled for one in hosts),
         tuple(one.share for one in hosts),
     )
+
+
+POWERCAP = Path("/sys/class/powercap")
+Energies = Mapping[Path, int]
+"""Microjoules of each package, from some moment on."""
+
+
+def energies() -> Energies:
+    """Reads each package of processors with its caches; empty where none can be read."""
+    try:
+        zones = [zone for zone in POWERCAP.glob("intel-rapl:*") if _text(zone / "name").startswith("package")]
+        return {zone: int(_text(zone / "energy_uj")) for zone in zones}
+    except (OSError, ValueError):
+        return {}
+
+
+def joules(start: Energies, end: Energies) -> float | None:
+    """Returns the energy that all packages took in between; None where it cannot be read."""
+    if not start or start.keys() != end.keys():
+        return None
+    try:
+        passed = [
+            now - start[zone] if now >= start[zone] else now - start[zone] + _range(zone)
+            for zone, now in end.items()
+        ]
+    except (OSError, ValueError):
+        return None
+    return 1e-6 * sum(passed)
+
+
+def _range(zone: Path) -> int:
+    """The microjoules after which a counter begins again."""
+    return int(_text(zone / "max_energy_range_uj"))
+
+
+def _text(file: Path) -> str:
+    return file.read_text(encoding="ascii").strip()
 
 
 @dataclass(frozen=True)
@@ -142,7 +179,7 @@ class _Reading:
     wall: float
     processes: dict[int, float]
     ticks: dict[int, list[int]]
-    energy: energy.Reading = field(default_factory=dict)
+    energy: Energies = field(default_factory=dict)
     throttled: float = 0.0
 
 
@@ -169,7 +206,7 @@ class BusyWatch:
     @classmethod
     def _read(cls) -> _Reading:
         cls._last = _Reading(
-            time.perf_counter(), cls._processes.cpu_seconds(), cpu_ticks(), energy.read(), throttled_seconds()
+            time.perf_counter(), cls._processes.cpu_seconds(), cpu_ticks(), energies(), throttled_seconds()
         )
         return cls._last
 
@@ -203,5 +240,5 @@ class BusyWatch:
         whole = wall * max(1, len(self._cores))
         switches = max(0, sum(map(involuntary_switches, own)) - self._switches)
         share = min(1.0, (max(others, unseen, 0.0) + steal) / whole)
-        joules, stopped = energy.joules(start.energy, end.energy), max(0.0, end.throttled - start.throttled)
-        return Busy(share, min(1.0, steal / whole), switches, joules, stopped)
+        stopped = max(0.0, end.throttled - start.throttled)
+        return Busy(share, min(1.0, steal / whole), switches, joules(start.energy, end.energy), stopped)

@@ -32,9 +32,9 @@ from taskgrain.measure import progress
 from taskgrain.measure.crew import DriverName
 from taskgrain.measure.experiments.experiment import Experiment
 from taskgrain.measure.experiments.table import experiment_named
-from taskgrain.measure.places import Places
 from taskgrain.measure.plan import Judge, Plan, cell_settings
 from taskgrain.measure.runner import Runner
+from taskgrain.measure.schedule import Places
 from taskgrain.results import ranking
 from taskgrain.results.builds import Choice, Placed, placed
 from taskgrain.results.cell import Cell as StoredCell

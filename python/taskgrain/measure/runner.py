@@ -11,8 +11,11 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 
+from taskgrain.answers.advice_words import NOT_KNOWN, efficiency
 from taskgrain.drive.answers import DriverError, OutOfTime
+from taskgrain.estimate.advice import efficiency_at
 from taskgrain.estimate.ratio import ratio
+from taskgrain.estimate.table import FEW_ROUNDS
 from taskgrain.machine.topology import notices
 from taskgrain.measure.drivers import Drivers, References
 from taskgrain.measure.ends import Ends
@@ -22,15 +25,19 @@ from taskgrain.measure.plan import Plan, cell_settings
 from taskgrain.measure.record import CellState, Journal, Record
 from taskgrain.measure.runs import Runs
 from taskgrain.measure.schedule import Budget, Schedule
-from taskgrain.measure.so_far import SoFar
 from taskgrain.results import ranking
 from taskgrain.results.builds import Placed
+from taskgrain.results.cell import marked
 from taskgrain.results.lines import RatioLine
 from taskgrain.results.store import Store
 from taskgrain.study.workload import Cell, Workload
+from taskgrain.words import quantity
 from taskgrain.words.errors import OutputError
+from taskgrain.words.origin import Origin
 
 _SHOW_SECONDS = 0.2
+_TOLD = {1, FEW_ROUNDS}
+"""Rounds after which something new is known: the efficiency, and how sure it is."""
 _RESAMPLES = 500
 """The number of resamples for a ratio to the best cell of a workload, or to a bound."""
 
@@ -56,7 +63,8 @@ class Runner:
         self._replay(store.history)
         self._budget = Budget(plan.settings.budget, self.record.elapsed, start, plan.clock)
         self._schedule = Schedule(plan, self.record, self._budget)
-        self._so_far = SoFar(plan)
+        self._told: set[tuple[Workload, int]] = set()
+        """Workloads and rounds of which it has said what they came to."""
         self._shown = -math.inf
         self._drivers = Drivers(plan, self._budget.time_left)
         journal = Journal(store, self.record, self._budget.elapsed, plan.timing)
@@ -154,11 +162,35 @@ class Runner:
                         self._show(state)
                         self._runs.measure(state, request)
         self._judge(group[0].cell.workload if group else None)
-        for said in self._so_far.sentences([one for one in group if one.failure is None]):
+        for said in self._sentences([one for one in group if one.failure is None]):
             self._plan.reporter.note(said)
         for state in group:
             if state.done:
                 self._ends.conclude(state)
+
+    def _sentences(self, group: Sequence[CellState]) -> Iterator[str]:
+        """Says once, as `advise` does, what cells of one workload came to by the round that all of them have
+        ended: the first useful line, for who waits. Tasks may have become longer or shorter than was asked
+        for."""
+        rounds = min((0 if one.experiment.preparing else one.experiment.rounds for one in group), default=0)
+        if rounds not in _TOLD:
+            return
+        if (key := (group[0].cell.workload, rounds)) in self._told:
+            return
+        self._told.add(key)
+        times: dict[float, list[str]] = {}
+        for state in sorted(group, key=lambda one: self._plan.systems[one.cell.system].bound):
+            system = self._plan.systems[state.cell.system]
+            name = marked(system.name, system.bound, Origin(system.simulated))
+            for point in state.experiment.efficiencies_so_far():
+                asked = point.asked or point.work
+                said = efficiency(efficiency_at({point.work: point.efficiency}, asked))
+                if said != NOT_KNOWN:
+                    times.setdefault(asked, []).append(f"{said}{',' * (',' in said)} with {name}")
+        for asked, each in times.items():
+            tasks = f"tasks of {quantity.seconds(asked, 2)}"
+            after = quantity.counted(rounds, "round")
+            yield f"after {after}, {tasks} reach {', '.join(each)}; more rounds make this surer"
 
     def _show(self, state: CellState) -> None:
         """Shows how far the study is, now and then: guessing it looks at all cells."""

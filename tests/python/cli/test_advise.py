@@ -100,7 +100,7 @@ def test_an_interruption_leaves_the_answer_of_the_first_round(
             raise KeyboardInterrupt
         return iter(())
 
-    monkeypatch.setattr("taskgrain.measure.so_far.SoFar.sentences", interrupted)
+    monkeypatch.setattr("taskgrain.measure.runner.Runner._sentences", interrupted)
     ended = taskgrain(*ASKED, "--systems", systems, "--measure", "-q")
     assert ended.code == 130
     assert "Tasks of 20 µs reach about 95 % with fast (simulated), by one round" in ended.out

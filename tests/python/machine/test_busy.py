@@ -6,13 +6,14 @@ import os
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from taskgrain.machine import busy
-from taskgrain.machine.busy import BusyWatch, cpu_ticks, involuntary_switches
+from taskgrain.machine.busy import BusyWatch, cpu_ticks, energies, involuntary_switches, joules
 
 
 def test_counts_who_takes_the_cores_and_who_is_interrupted() -> None:
@@ -182,3 +183,48 @@ def test_what_was_just_read_at_the_end_serves_to_begin_with(monkeypatch: pytest.
         now = end
         watch.end([])
     assert readings == [0.0, 1.0, 2.0, 2.1, 3.0]
+
+
+def write(folder: Path, zone: str, name: str, microjoules: int) -> None:
+    (folder / zone).mkdir(parents=True, exist_ok=True)
+    (folder / zone / "name").write_text(f"{name}\n")
+    (folder / zone / "energy_uj").write_text(f"{microjoules}\n")
+    (folder / zone / "max_energy_range_uj").write_text("1000000\n")
+
+
+@pytest.fixture
+def powercap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Two packages, a part of one of them, and the whole machine, which is no package."""
+    monkeypatch.setattr(busy, "POWERCAP", tmp_path)
+    write(tmp_path, "intel-rapl:0", "package-0", 100)
+    write(tmp_path, "intel-rapl:0:0", "core", 50)
+    write(tmp_path, "intel-rapl:1", "package-1", 999_900)
+    write(tmp_path, "intel-rapl:2", "psys", 7)
+    return tmp_path
+
+
+def test_packages_are_added_and_counters_begin_again(powercap: Path) -> None:
+    start = energies()
+    write(powercap, "intel-rapl:0", "package-0", 300)
+    write(powercap, "intel-rapl:1", "package-1", 400)
+    write(powercap, "intel-rapl:2", "psys", 900_000)
+    assert joules(start, energies()) == pytest.approx(700e-6)
+
+
+def test_a_run_has_its_energy(powercap: Path) -> None:
+    watch = BusyWatch([0])
+    write(powercap, "intel-rapl:0", "package-0", 500_100)
+    assert watch.end([]).joules == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize("broken", ["energy_uj", "name"])
+def test_what_cannot_be_read_is_absent(powercap: Path, broken: str) -> None:
+    start = energies()
+    (powercap / "intel-rapl:1" / broken).write_text("x")
+    assert joules(start, energies()) is None
+    assert joules({}, {}) is None
+
+
+def test_without_the_folder_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(busy, "POWERCAP", Path("/nowhere"))
+    assert BusyWatch([0]).end([]).joules is None

@@ -9,8 +9,8 @@ import pytest
 from killable_study import assert_nothing_twice
 from simulated_world import World, comparable, measure, result
 
-from taskgrain.measure.places import LOOKS, Places
 from taskgrain.measure.record import CellState
+from taskgrain.measure.schedule import LOOKS, Places
 from taskgrain.results.ranking import MARGIN
 from taskgrain.study.settings import Settings
 
