@@ -161,8 +161,11 @@ def advise(
         interrupted = more.interrupted
     elif not any(one.curve for one in answers.values()):
         notes += advice.others(found, question)
-    if program and measure:
-        notes += _too_long(program.least(question.cores), seconds)
+    if program and measure and (least := program.least(question.cores)) > seconds / _FEW_RUNS:
+        notes.append(
+            f"a run takes {quantity.seconds(least, 2)} or more: give a longer --budget, or ask for shorter "
+            "tasks by --scale"
+        )
     ordered, left_out = together([*answers.values()])
     notes += left_out
     if as_json:
@@ -218,14 +221,6 @@ def _measured(
         return measured(
             question, lacking, known, graph.cores, settings, into, quiet=quiet, kept=kept, begun=begun
         )
-
-
-def _too_long(seconds: float, budget: float) -> list[str]:
-    """The note where few runs of so many seconds have room in the budget."""
-    if seconds <= budget / _FEW_RUNS:
-        return []
-    least = quantity.seconds(seconds, 2)
-    return [f"a run takes {least} or more: give a longer --budget, or ask for shorter tasks by --scale"]
 
 
 def _program(file: Path, unit: str | None, scale: str | None, graph: GraphOptions, at: str | None) -> Program:

@@ -8,6 +8,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from taskgrain.cli.options import Json, Systems
+from taskgrain.words import quantity
 
 if TYPE_CHECKING:
     from taskgrain.cli.printer import Printer
@@ -52,7 +53,8 @@ def doctor(folders: Systems = None, as_json: Json = False) -> None:
         return
     out = printer()
     _answers(out, facts, now, probes, warnings)
-    _noise(out, now)
+    rows = [[str(n.core), quantity.percent(n.lost, 2), quantity.seconds(n.largest_gap, 2)] for n in now.noise]
+    out.table(["core", "time lost", "largest gap"], rows)
     _systems(out, probes, groups)
     for warning in warnings:
         _lines(out, f"warning: {warning.text}", "  ", "yellow")
@@ -91,10 +93,9 @@ def _answers(
 def _processors(cpu: Mapping[str, Any]) -> str:
     """The processors of a measurement by default, and why these."""
     from taskgrain.machine.topology import as_list
-    from taskgrain.words.quantity import counted
 
     chosen, every = cpu["default"], len(cpu["available"])
-    why = [f"one of each of {counted(cpu['physical_cores'], 'core')}"] if cpu["smt"] else []
+    why = [f"one of each of {quantity.counted(cpu['physical_cores'], 'core')}"] if cpu["smt"] else []
     why += [f"the {next(iter(cpu['kinds']))} cores"] if cpu["kinds"] else []
     why += [f"a quota allows {cpu['limit']:g}"] if cpu["limit"] is not None and cpu["limit"] < every else []
     number = "processor" if every == 1 else "processors"
@@ -105,7 +106,6 @@ def _processors(cpu: Mapping[str, Any]) -> str:
 def _how_well(now: State) -> str:
     """The precision that can be expected, by what docs/explanation/ruler.md has measured."""
     from taskgrain.machine.busy import BUSY_SHARE
-    from taskgrain.words import quantity
 
     worst = max((one.lost for one in now.noise), default=0.0)
     took = f"others take {quantity.percent(now.busy_share, 1)} of the cores"
@@ -124,13 +124,6 @@ def _in_the_way(cpu: Mapping[str, Any], warnings: Sequence[Notice]) -> str:
     if limit is not None and limit < len(cpu["available"]):
         found.append(f"a quota of {limit:g} {'core' if limit == 1 else 'cores'}")
     return f"{', '.join(found)}{' (more below)' if warnings else ''}" if found else "nothing"
-
-
-def _noise(out: Printer, now: State) -> None:
-    from taskgrain.words import quantity
-
-    rows = [[str(n.core), quantity.percent(n.lost, 2), quantity.seconds(n.largest_gap, 2)] for n in now.noise]
-    out.table(["core", "time lost", "largest gap"], rows)
 
 
 def _systems(out: Printer, probes: Mapping[str, Probe], groups: Mapping[str, Group]) -> None:

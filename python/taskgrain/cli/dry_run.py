@@ -23,14 +23,12 @@ def show_plan(plan: Plan, as_json: bool) -> None:
         out.whole(f"{name}: TASKGRAIN_CORES={','.join(map(str, plan['cores']))} {shlex.join(command)}")
     if plan["seconds"] is not None:
         cells, time = counted(len(plan["cells"]), "cell"), duration(plan["seconds"])
-        out.text(f"{cells}, about {time} on a quiet machine{_limit(plan)}")
+        budget = plan["budget"]
+        end = "" if budget is None else f"; the budget ends it after {duration(budget)}"
+        out.text(f"{cells}, about {time} on a quiet machine{end}")
 
 
 def _about(cell: Mapping[str, Any]) -> str:
     if cell.get("unsupported"):
         return "unsupported"
     return NOTHING if cell["seconds"] is None else duration(cell["seconds"])
-
-
-def _limit(plan: Plan) -> str:
-    return "" if plan["budget"] is None else f"; the budget ends it after {duration(plan['budget'])}"

@@ -1,30 +1,41 @@
-"""`taskgrain graph`: shows a task graph as JSON lines, as a drawing, or counted."""
+"""`taskgrain graph`: shows a task graph as JSON lines, as a drawing, or counted, or that of a program."""
 
 from __future__ import annotations
 
 import json
+import shlex
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from taskgrain._core import InvalidSpec, Run, Unsupported
 from taskgrain.cli.options import GraphOptions, Text, graph_options, valued
+from taskgrain.cli.pictures import DRAWINGS, refuse_picture
 from taskgrain.study.fields import rivals
 from taskgrain.study.workload import core_run
-from taskgrain.words import numbers
+from taskgrain.words import numbers, quantity
 from taskgrain.words.errors import InputError, UsageError
+
+if TYPE_CHECKING:
+    from taskgrain.graphs.kinds import Kind
+    from taskgrain.graphs.steps import Steps
+    from taskgrain.graphs.task_graph import TaskGraph
 
 FORMATS = ("json", "svg", "png")
 _DEFAULT_STEPS, _DEFAULT_WIDTH = 8, 8
 _MOST_COUNTED = 2**32
 """Tasks that --stats visits one by one."""
 _MOST_NODES = 10**9
-MOST_DRAWN = 4096
+_MOST_DRAWN = 4096
 """Tasks of a drawing."""
+_NAMED = 8
+"""Kinds of tasks in the table."""
+_MOST_NAMED = 1000
+"""The same in JSON."""
 _MOST_WIDE = 2**22
 """Points of a step that are written as one line, which is made in memory."""
 
@@ -68,19 +79,12 @@ def _refuse_too_many(tasks: int) -> None:
         raise InputError("--steps x --width", str(tasks), f"at most {_MOST_COUNTED} tasks to count")
 
 
-def _stats(run: Run, nodes: int) -> dict[str, int]:
-    _refuse_too_many(run.tasks)
-    return run.stats(0, nodes)
-
-
 def _stats_table(stats: dict[str, int], nodes: int, as_json: bool) -> None:
     if as_json:
         from taskgrain.cli.printer import print_json
 
         print_json(stats | {"nodes": nodes})
         return
-    from taskgrain.words import quantity
-
     tasks, dependences = stats["tasks"], stats["dependences"]
     rows = {
         "tasks": f"{tasks}",
@@ -89,10 +93,10 @@ def _stats_table(stats: dict[str, int], nodes: int, as_json: bool) -> None:
         f"local of {nodes} node{'' if nodes == 1 else 's'}": f"{stats['local']}",
         "remote": f"{stats['remote']}",
     }
-    print_rows(rows)
+    _print_rows(rows)
 
 
-def print_rows(rows: dict[str, str]) -> None:
+def _print_rows(rows: dict[str, str]) -> None:
     wide = max(map(len, rows))
     sys.stdout.writelines(f"{name:<{wide}}  {value}\n" for name, value in rows.items())
 
@@ -102,7 +106,6 @@ def _summary(graph: GraphOptions, as_json: bool) -> None:
     user gave some."""
     from taskgrain.study.shape import best_efficiency, bound_of, shape_of
     from taskgrain.study.steps import Steps, with_steps
-    from taskgrain.words import quantity
 
     given, workload = graph.count("steps", 0), graph.workload
     cores = workload.cores_of_all(len(graph.cores))
@@ -124,7 +127,7 @@ def _summary(graph: GraphOptions, as_json: bool) -> None:
     if not shape.whole:
         again = "stays as it is" if shape.period == 1 else f"repeats every {shape.period} steps"
         repeats = f"after {quantity.counted(shape.ramp, 'step')} it {again}"
-    print_rows(
+    _print_rows(
         {
             "shape": repeats,
             "steps": f"{steps}{'' if given else ', as in the shortest run of a METG'}",
@@ -137,7 +140,7 @@ def _summary(graph: GraphOptions, as_json: bool) -> None:
     )
 
 
-def write_drawing(kind: str, drawn: str, output: Path | None) -> None:
+def _write_drawing(kind: str, drawn: str, output: Path | None) -> None:
     if kind == "svg":
         data = drawn.encode()
     else:
@@ -195,10 +198,8 @@ def graph(
     if file is not None:
         if stats or summary or nodes is not None:
             raise UsageError("--from: give --cores, --format, --output and --json with it, and nothing else")
-        from taskgrain.cli.graph_of_file import show
-
         drawn = numbers.text(kind, "--format", FORMATS)
-        return show(file, replace(graph, simulated=True), drawn, output, as_json)
+        return _show_file(file, replace(graph, simulated=True), drawn, output, as_json)
     chosen = numbers.text(kind, "--format", FORMATS)
     _refuse_what_would_be_ignored(chosen != "json", stats, nodes, output)
     if summary and (stats or chosen != "json"):
@@ -209,7 +210,8 @@ def graph(
     run = _run(graph)
     if stats:
         count = numbers.integer(1 if nodes is None else nodes, "--nodes", low=1, high=_MOST_NODES)
-        _stats_table(_stats(run, count), count, as_json)
+        _refuse_too_many(run.tasks)
+        _stats_table(run.stats(0, count), count, as_json)
     elif chosen == "json":
         if run.width() > _MOST_WIDE:
             raise InputError(
@@ -220,7 +222,10 @@ def graph(
     else:
         from taskgrain.report.drawings import of_pattern
 
-        write_drawing(chosen, of_pattern(list(_drawable(run)), run.width(), graph.workload.pattern), output)
+        if run.tasks > _MOST_DRAWN:
+            raise InputError("--steps x --width", str(run.tasks), f"at most {_MOST_DRAWN} tasks in a drawing")
+        drawing = of_pattern(list(steps_of(run)), run.width(), graph.workload.pattern)
+        _write_drawing(chosen, drawing, output)
 
 
 def _refuse_what_would_be_ignored(drawing: bool, stats: bool, nodes: str | None, output: Path | None) -> None:
@@ -232,7 +237,134 @@ def _refuse_what_would_be_ignored(drawing: bool, stats: bool, nodes: str | None,
         raise UsageError("--output is for a drawing: give --format svg or --format png too")
 
 
-def _drawable(run: Run) -> Iterator[dict[str, Any]]:
-    if run.tasks > MOST_DRAWN:
-        raise InputError("--steps x --width", str(run.tasks), f"at most {MOST_DRAWN} tasks in a drawing")
-    return steps_of(run)
+def _show_file(path: Path, graph: GraphOptions, drawn: str, output: Path | None, as_json: bool) -> None:
+    """Says what a graph from a file allows, and writes or draws it if an output is named."""
+    from taskgrain.answers.program import output_bytes
+    from taskgrain.answers.program_words import without_size
+    from taskgrain.graphs.files import read
+    from taskgrain.graphs.kinds import kinds
+    from taskgrain.graphs.steps import in_steps
+
+    if ignored := [one for one in graph.given if one != "cores"]:
+        raise UsageError(
+            f"--{ignored[0].replace('_', '-')}: the graph is that of --from; give --cores alone with it"
+        )
+    if drawn == "json" and output is not None:
+        if output.suffix.lower() in DRAWINGS:
+            drawn = output.suffix[1:].lower()
+        else:
+            refuse_picture(
+                output, f"a picture by {' or '.join(DRAWINGS)}, or a file for JSON by another name"
+            )
+    cores = len(graph.cores)
+    found = read(path)
+    bound, steps, heaviest = found.bound(), in_steps(found), kinds(found)
+    told = _words(found)
+    if drawn != "json":
+        _draw(steps, heaviest, told, path, drawn, output)
+        if output is None:
+            return  # it is on standard output
+    elif output is not None:
+        _write_steps(steps, path, output)
+    if as_json:
+        from taskgrain.cli.printer import print_json
+
+        facts = {"kind": found.kind, "tasks": len(found.names), "untimed": found.untimed}
+        facts |= {"dependences": found.dependences, "unit": found.unit} | vars(bound)
+        facts |= {"cores": cores, "least_time": bound.time(cores), "most_busy": bound.busy(cores)}
+        facts |= {"output_bytes": found.handed_on}
+        facts |= {"steps": steps.number, "widest": steps.widest, "passed_on": steps.passed_on}
+        whole = bound.work or 1.0
+        facts |= {"kinds": [vars(one) | {"share": one.work / whole} for one in heaviest[:_MOST_NAMED]]}
+        print_json(facts | {"output": output and str(output)})
+        return
+    rows = {"file": found.kind, "tasks": f"{len(found.names)}", "dependences": f"{found.dependences}"}
+    if found.no_order:
+        rows["dependences"] += f": {found.no_order}; the critical path may be longer"
+    rows |= {"left out": found.left_out} if found.left_out else {}
+    if found.unit != "task":
+        ranked = sorted(found.durations)
+        least, half, most = (told(ranked[k]) for k in (0, len(ranked) // 2, -1))
+        rows["a task takes"] = f"{least} to {most}, median {half}"
+        if found.untimed:
+            rows["without a time"] = f"{quantity.counted(found.untimed, 'task')}, as if of no time"
+    else:
+        rows["without a time"] = f"all, and each counts as 1: {found.no_times}"
+    if found.handed_on is not None:
+        median = quantity.size(round(found.handed_on))
+        rows["outputs"] = f"{median} in the median, each as often as it is read{without_size(found)}"
+    rows |= {
+        "work": told(bound.work),
+        "critical path": told(bound.critical_path),
+        "at once": f"{quantity.counted(bound.most_at_once, 'task')} at most, if each begins when it can",
+        "cores": f"at most {quantity.mean(bound.busy(cores))} of {cores} can be busy: "
+        f"it takes {told(bound.time(cores))} or more",
+        "in steps": f"{steps.number} with up to {quantity.counted(steps.widest, 'task')}; "
+        f"{quantity.counted(steps.passed_on, 'point')} would pass outputs on",
+    }
+    _print_rows(rows)
+    _show_kinds(heaviest, bound.work, told)
+    if output is not None:
+        size = output_bytes(steps)
+        more = "" if size is None else f" --output-bytes {size}"
+        then = f": taskgrain metg --dag {shlex.quote(str(output))}{more}" if drawn == "json" else ""
+        print(f"{output} is written{then}")
+
+
+def _words(graph: TaskGraph) -> Callable[[float], str]:
+    """Returns what shows a time of the graph."""
+
+    def told(time: float) -> str:
+        if graph.unit == "s":
+            return quantity.seconds(time)
+        number = quantity.mean(time) if time < 1e9 else f"{time:.3g}"
+        return f"{number} task{'' if time == 1 else 's'}" if graph.unit else number
+
+    return told
+
+
+def _show_kinds(heaviest: list[Kind], work: float, told: Callable[[float], str]) -> None:
+    """The table of the kinds with most work; none where all tasks are of one kind."""
+    if len(heaviest) < 2:
+        return
+    from taskgrain.cli.printer import printer
+
+    def share(part: float) -> str:
+        return quantity.part(part / work) if work else quantity.NOTHING
+
+    rows = [(one.name, f"{one.tasks}", told(one.work), share(one.work)) for one in heaviest[:_NAMED]]
+    if rest := heaviest[_NAMED:]:
+        left = sum(one.work for one in rest)
+        number = sum(one.tasks for one in rest)
+        rows.append((quantity.counted(len(rest), "other"), f"{number}", told(left), share(left)))
+    printer().table(["most work", "tasks", "work", "share"], rows)
+
+
+def _write_steps(steps: Steps, path: Path, output: Path) -> None:
+    from taskgrain.results import whole_file
+
+    if output.exists() and output.samefile(path):
+        raise InputError("--output", str(output), "another file than that of --from")
+    whole_file.write(output, steps.text(f"graph of {path}").encode())
+
+
+def _draw(
+    steps: Steps,
+    heaviest: list[Kind],
+    told: Callable[[float], str],
+    path: Path,
+    drawn: str,
+    output: Path | None,
+) -> None:
+    from taskgrain.report.drawings import of_program
+
+    graph = steps.graph
+    if steps.points > _MOST_DRAWN:
+        points = f"one of {steps.points} points: tasks, and those that pass outputs on"
+        raise InputError("graph", points, f"at most {_MOST_DRAWN} in a drawing")
+
+    def words(task: int) -> str:
+        name, label = graph.names[task], (graph.labels or graph.names)[task]
+        return f"{label if label == name else f'{label} ({name})'}: {told(graph.durations[task])}"
+
+    _write_drawing(drawn, of_program(steps, path.name, heaviest, words), output)

@@ -117,12 +117,8 @@ def _entry(number: int, cell: Cell, competes: bool, stand: Standing[Cell]) -> En
         place = "best" if len(stand.ties) == 1 else "tie"
     else:
         place = "behind" if competes else "apart"
-    sure = cell is first or _sure(ratio)
+    sure = cell is first or ratio is None or ratio.factor <= _WIDE
     return Entry(number, cell, place, ratio, _text(cell, place, ratio, sure), sure)
-
-
-def _sure(ratio: Interval | None) -> bool:
-    return ratio is None or ratio.factor <= _WIDE
 
 
 def _text(cell: Cell, place: str, ratio: Interval | None, sure: bool) -> str:

@@ -40,7 +40,7 @@ def checks(results: Results) -> list[Check]:
     """All of them, the worst first."""
     found = [
         _disturbances(results), *_intervals(results), _endings(results), _validation(results),
-        *_warnings(results), *_folder(results),
+        *_warnings(results), *(Check("Results folder", "look", said) for said in results.warnings),
     ]  # fmt: skip
     return sorted(found, key=lambda one: LEVELS.index(one.level))
 
@@ -123,11 +123,6 @@ def _warnings(results: Results) -> Iterator[Check]:
 def _where(one: Group) -> str:
     """The cells of warnings."""
     return one.cells[0] if len(one.cells) == 1 else quantity.counted(len(one.cells), "cell")
-
-
-def _folder(results: Results) -> Iterator[Check]:
-    for text in results.warnings:
-        yield Check("Results folder", "look", text)
 
 
 def warnings(results: Results) -> list[Group]:

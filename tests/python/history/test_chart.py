@@ -8,7 +8,7 @@ import history_store as made
 import pytest
 
 from taskgrain.estimate.quantities import Quantity
-from taskgrain.history.chart import svg
+from taskgrain.history.page import svg
 from taskgrain.history.trends import Trend
 from taskgrain.report.look import PAPER
 

@@ -35,9 +35,10 @@ SECTION = Section("swept", "METG against what was varied", _intro)
 
 
 def plots(results: Results) -> Iterator[Plot]:
-    """A panel for each sweep."""
+    """A panel for each sweep in whose cells METG was searched for."""
     found = rows.metg(results)
-    for number, sweep in enumerate(_of_metg(results)):
+    of_metg = [one for one in sweeps(results) if not all(results.cells[place].at for place in one.values)]
+    for number, sweep in enumerate(of_metg):
         yield Plot(
             id=f"swept-{number}",
             heading=f"{sweep.name}, by {sweep.title}",
@@ -49,11 +50,6 @@ def plots(results: Results) -> Iterator[Plot]:
             shows="own",
             own={cell: [found[cell] | {"at": value}] for cell, value in sweep.values.items()},
         )
-
-
-def _of_metg(results: Results) -> list[Sweep]:
-    """Returns the sweeps in whose cells METG was searched for."""
-    return [one for one in sweeps(results) if not all(results.cells[number].at for number in one.values)]
 
 
 def chart(results: Results, theme: Theme, width: int | None = None, *, sweep: Sweep) -> Chart:

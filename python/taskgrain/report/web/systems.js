@@ -62,11 +62,6 @@
     if (!at("drawn")) return;
     report.listen((_, changes) => { if (changes.drawn) show(); });
     for (const button of every("#matrix .system")) button.addEventListener("click", () => toggle(button.dataset.system));
-    at("draw").addEventListener("change", () => {
-      const system = at("draw").value;
-      if (system && !state.drawn.includes(system)) toggle(system);
-      at("draw").value = "";
-    });
     at("drawn").hidden = false;
     if (!at("all-rows")) return;
     at("all-rows").addEventListener("change", () => report.change({ all: at("all-rows").checked }));
