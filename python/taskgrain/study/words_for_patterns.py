@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from taskgrain import _core
 from taskgrain.study import presets
-from taskgrain.words.nearest import bare, nearest
+from taskgrain.words.nearest import bare, either, nearest
 
 _LEAST = 3
 """Letters that the beginning of a word must have."""
@@ -42,16 +42,11 @@ def _asked(value: object) -> str:
 def ask_for_pattern(value: object) -> str:
     """`Did you mean dom, or --like sweep?` of `wavefront`; empty for a word that nobody uses."""
     found, examples = patterns_called(value), presets_called(value)
-    like = f", or --like {_either(examples)}" if examples else ""
-    return f"Did you mean {_either(found)}{like}?" if found else ""
+    like = f", or --like {either(examples)}" if examples else ""
+    return f"Did you mean {either(found)}{like}?" if found else ""
 
 
 def ask_for_preset(value: object) -> str:
     """`Did you mean sweep?` of `wavefront`; empty for a word that nobody uses."""
     found = presets_called(value)
-    return f"Did you mean {_either(found)}?" if found else ""
-
-
-def _either(names: list[str]) -> str:
-    *first, last = names
-    return f"{', '.join(first)} or {last}" if first else last
+    return f"Did you mean {either(found)}?" if found else ""

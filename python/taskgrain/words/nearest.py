@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 _MOST = 3
 _ALIKE = 0.75
@@ -38,10 +38,13 @@ def nearest(value: object, names: Iterable[str]) -> list[str]:
 def question(value: object, names: Iterable[str]) -> str:
     """`Did you mean mpi or mpi_rma?`; empty where nothing is alike."""
     found = nearest(value, names)
-    if not found:
-        return ""
-    *first, last = found
-    return f"Did you mean {', '.join(first)}{' or ' if first else ''}{last}?"
+    return f"Did you mean {either(found)}?" if found else ""
+
+
+def either(names: Sequence[str]) -> str:
+    """One of some names, at least one: `a`, `a or b`, `a, b or c`."""
+    *first, last = names
+    return f"{', '.join(first)} or {last}" if first else last
 
 
 def bare(name: str) -> str:
