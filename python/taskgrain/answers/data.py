@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from taskgrain.answers.program import Program, of_graph
 from taskgrain.graphs import files
@@ -20,13 +21,13 @@ from taskgrain.results.curves import Curve
 from taskgrain.results.lines import CellLine, CrashLine, CurvePoint, FailureLine, Line, RunLine
 from taskgrain.results.measurements import Folder
 from taskgrain.results.samples import of_sizes
-from taskgrain.study.fields import WORKLOAD
 from taskgrain.study.settings import Settings
+from taskgrain.study.workload import whole
 from taskgrain.words.errors import InputError
 from taskgrain.words.origin import Origin
 from taskgrain.words.plain import cleaned, text
 
-Fields = Mapping[str, object]
+Fields = Mapping[str, Any]
 _FLAGS = {"first_iterations": "--iterations"}
 _SHARED = ("budget",)
 """Settings of a whole study, that say nothing of a cell."""
@@ -65,28 +66,24 @@ class Cell(stored.Cell):
         return self.result.rounds if self.result else None
 
     @property
-    def fields(self) -> Fields:
+    def fields(self) -> dict[str, Any]:
         """All of the workload."""
-        known = self.started.workload if self.started else {}
-        return {name: known.get(name, one.default) for name, one in WORKLOAD.items()}
+        return whole(self.started.workload if self.started else {})
 
     @property
     def points_of_a_step(self) -> int:
         """The points of all graphs, whether a task runs there or not."""
-        known = self.started.workload if self.started else {}
-        return (known.get("width") or 0) * (known.get("graphs") or 1)
+        return (self.fields["width"] or 0) * int(self.fields["graphs"])
 
     @property
     def nodes(self) -> int:
-        """The nodes that it was measured on; 0 if nobody knows."""
-        nodes = self.fields["nodes"]
-        return nodes if isinstance(nodes, int) else 0
+        """The nodes that it was measured on."""
+        return int(self.fields["nodes"])
 
     @property
     def cores_there(self) -> int:
         """The cores of all its nodes, whether the system occupies them or not; 0 if nobody knows."""
-        cores = self.fields["cores"] or len(self.session.cores)
-        return self.nodes * cores if isinstance(cores, int) else 0
+        return self.nodes * (self.fields["cores"] or len(self.session.cores))
 
     @property
     def reference(self) -> str:
@@ -197,9 +194,7 @@ def _in_order(cells: Iterable[Cell], study: Fields) -> list[Cell]:
     """Sorts cells by the study's order of workloads; those that it does not have come last, as logged."""
     stored = study.get("workloads")
     tables = [one for one in stored if isinstance(one, dict)] if isinstance(stored, list) else []
-    known: list[Fields] = [
-        {name: one.get(name, field.default) for name, field in WORKLOAD.items()} for one in tables
-    ]
+    known = [whole(one) for one in tables]
     return sorted(cells, key=lambda cell: known.index(cell.fields) if cell.fields in known else len(known))
 
 

@@ -192,7 +192,7 @@ def _scaling(cells: list[Cell], given: object, say: Say) -> list[Cell]:
 
 def _tasks(cell: Cell) -> str:
     """The tasks of a cell, whatever its nodes."""
-    each = max(1, round(int(str(cell.fields["width"] or 1)) / (cell.cores_there or cell.cores or 1)))
+    each = max(1, round((cell.fields["width"] or 1) / (cell.cores_there or cell.cores or 1)))
     return f"{without(cell.workload, 'width', 'nodes', 'cores')}/tasks_per_core={each}"
 
 

@@ -38,10 +38,8 @@ def sweeps(results: Results) -> list[Sweep]:
     found: dict[tuple[str, ...], Sweep] = {}
     for field in (one.name for one in WORKLOAD.values() if one.type in _NUMERIC and one.name != "dag_hash"):
         for number, cell in enumerate(results.cells):
-            value = cell.fields.get(field)
-            if not isinstance(value, int | float) or isinstance(value, bool):
-                continue
-            if field == "cores" and not value:  # it names no number
+            value = cell.fields[field]
+            if value is None or (field == "cores" and not value):  # it names no number
                 continue
             for name, others in _kept(field, cell):
                 found.setdefault((field, *others), Sweep(field, name, {})).values[number] = value
@@ -51,8 +49,8 @@ def sweeps(results: Results) -> list[Sweep]:
 def _kept(field: str, cell: Cell) -> Iterator[tuple[str, list[str]]]:
     """Returns what stays the same where the field varies: a name for it, and the other fields."""
     yield without(cell.workload, field), _others(cell, field)
-    width, cores = cell.fields.get("width"), cell.cores_there
-    if field in NUMBERS and isinstance(width, int) and cores and width % cores == 0:
+    width, cores = cell.fields["width"], cell.cores_there
+    if field in NUMBERS and width and cores and width % cores == 0:
         each = f"tasks_per_core={width // cores}"
         yield f"{without(cell.workload, 'width', field)}/{each}", [each, *_others(cell, "width", field)]
 

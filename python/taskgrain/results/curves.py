@@ -15,9 +15,8 @@ from taskgrain.results import measurements, outcome
 from taskgrain.results.cell import Cell, cells
 from taskgrain.results.lines import CurvePoint, MetgLine
 from taskgrain.results.measurements import Folder
-from taskgrain.study.fields import WORKLOAD
 from taskgrain.study.steps import most_efficiency
-from taskgrain.study.workload import Workload
+from taskgrain.study.workload import Workload, whole
 from taskgrain.words.interval import Interval
 
 _MOST_INFLATION = 1e3
@@ -109,7 +108,7 @@ def of(cell: Cell, place: Folder, *, interrupted: bool = False) -> Curve | None:
 
 def workload_of(fields: Mapping[str, Any]) -> Workload:
     """The workload of a line, which may lack fields that its version did not know."""
-    known = {name: fields.get(name, one.default) for name, one in WORKLOAD.items()} | {"cores": 0}
+    known = whole(fields) | {"cores": 0}
     return Workload(**known | {"pattern": known["pattern"] or "", "width": known["width"] or 0})
 
 

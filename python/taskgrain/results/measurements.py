@@ -18,9 +18,9 @@ from taskgrain.estimate.sample import Sample
 from taskgrain.results import reader, values
 from taskgrain.results.builds import builds_known, placed, plain
 from taskgrain.results.cell import Cell, folded
-from taskgrain.results.lines import CellLine, Line, ReferenceLine, SessionLine
+from taskgrain.results.lines import Line, ReferenceLine, SessionLine
 from taskgrain.results.samples import SESSION, counting
-from taskgrain.study.workload import REFERENCE, Workload
+from taskgrain.study.workload import REFERENCE, whole
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ def _measurement(
     program = plain((line.reference if line else None) or REFERENCE)
     settings: dict[str, object] = dict(study)
     if line:
-        settings |= {"threshold": line.threshold, "steps": line.steps} | _fields(line)
+        settings |= {"threshold": line.threshold, "steps": line.steps} | whole(line.workload)
     return Measurement(
         folder=folder,
         system=system,
@@ -158,12 +158,6 @@ def samples(cell: Cell) -> tuple[Sample, ...]:
 def _variables(session: SessionLine, system: str) -> dict[str, Any]:
     own = next((one.env for one in session.systems if one.name == system), None)
     return {**(session.libraries or {}), **(own or {})}
-
-
-def _fields(line: CellLine) -> dict[str, object]:
-    """The fields of the workload, with the defaults of those that an older line lacks."""
-    own = dict(line.workload)
-    return Workload(str(own.pop("pattern", "")), int(own.pop("width", 0)), **own).fields()
 
 
 def together(first: Measurement, second: Measurement) -> bool:

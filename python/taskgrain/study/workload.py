@@ -29,6 +29,11 @@ def core_run(graphs: Sequence[Mapping[str, Any]], isa: str = "auto") -> Run:
     return Run(json.dumps({"op": "run", "graphs": graphs, "validate": "off", "isa": isa}))
 
 
+def whole(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a workload; those that are not there have their defaults."""
+    return {name: fields.get(name, one.default) for name, one in WORKLOAD.items()}
+
+
 class Workload:
     """`graphs` copies of one graph, with a value for each field of `fields.WORKLOAD`. Immutable."""
 
@@ -38,8 +43,7 @@ class Workload:
         """Fields that are not given have their defaults. Raises `TypeError` for one that is none."""
         if unknown := others.keys() - WORKLOAD.keys():
             raise TypeError(f"a workload has no {', '.join(sorted(unknown))}")
-        given = {"pattern": pattern, "width": width, **others}
-        self._values = tuple(given.get(one.name, one.default) for one in WORKLOAD.values())
+        self._values = tuple(whole({"pattern": pattern, "width": width, **others}).values())
 
     def fields(self) -> dict[str, Any]:
         """Its fields by name."""
