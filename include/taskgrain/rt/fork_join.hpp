@@ -22,6 +22,7 @@
 #include <variant>
 
 #include "taskgrain/rt/detail/engine.hpp"
+#include "taskgrain/rt/detail/scope_exit.hpp"
 #include "taskgrain/rt/detail/split_deque.hpp"
 #include "taskgrain/rt/detail/worker.hpp"
 #include "taskgrain/rt/error.hpp"
@@ -49,15 +50,30 @@ struct Nothing {};
 
 /// Whether this thread runs in `fork_join` what no other thread could, as the program outside does.
 inline constinit thread_local bool in_program = false;
-class InProgram {
+
+/// What a call has returned or thrown.
+template <typename Result>
+class Outcome {
  public:
-  explicit InProgram(bool is) noexcept : before_(std::exchange(in_program, is)) {}
-  ~InProgram() { in_program = before_; }
-  InProgram(const InProgram&) = delete;
-  InProgram& operator=(const InProgram&) = delete;
+  template <typename Call>
+  void run(Call& call) noexcept {
+    try {
+      if constexpr (std::is_void_v<Result>)
+        std::invoke(call);
+      else
+        held_.template emplace<1>(std::invoke(call));
+    } catch (...) {
+      held_.template emplace<2>(std::current_exception());
+    }
+  }
+  Result take() {
+    if (std::exception_ptr* const thrown = std::get_if<2>(&held_))
+      std::rethrow_exception(std::exchange(*thrown, nullptr));
+    if constexpr (!std::is_void_v<Result>) return std::get<1>(std::move(held_));
+  }
 
  private:
-  const bool before_;
+  std::variant<std::monostate, std::conditional_t<std::is_void_v<Result>, Nothing, Result>, std::exception_ptr> held_;
 };
 
 }  // namespace detail
@@ -102,27 +118,16 @@ class [[nodiscard]] Fork final : detail::Branch {
         return run_in_program();
       return std::invoke(call_);
     }
-    if (std::exception_ptr* const thrown = std::get_if<2>(&result_))
-      std::rethrow_exception(std::exchange(*thrown, nullptr));
-    if constexpr (!std::is_void_v<Result>) return std::get<1>(std::move(result_));
+    return outcome_.take();
   }
 
  private:
-  using Kept = std::conditional_t<std::is_void_v<Result>, detail::Nothing, Result>;
-
   static void run_stolen(Branch& branch) noexcept {
     auto& fork = static_cast<Fork&>(branch);
-    try {
-      if constexpr (std::is_void_v<Result>)
-        std::invoke(fork.call_);
-      else
-        fork.result_.template emplace<1>(std::invoke(fork.call_));
-    } catch (...) {
-      fork.result_.template emplace<2>(std::current_exception());
-    }
+    fork.outcome_.run(fork.call_);
   }
   [[gnu::noinline]] Result run_in_program() {
-    const detail::InProgram elsewhere(false);  // another worker could have taken it
+    const detail::ScopedValue elsewhere(detail::in_program, false);  // another worker could have taken it
     return std::invoke(call_);
   }
   [[noreturn, gnu::noinline]] void refuse(detail::Worker* worker) {
@@ -132,7 +137,7 @@ class [[nodiscard]] Fork final : detail::Branch {
 
   [[no_unique_address]] Call call_;
   detail::Worker* worker_;  // null once it is joined
-  std::variant<std::monostate, Kept, std::exception_ptr> result_;
+  detail::Outcome<Result> outcome_;
 };
 
 /// Calls something on worker 0, which may fork there, and waits. Worker 0 is a thread that waits: this one, unless
@@ -147,21 +152,12 @@ auto fork_join(Runtime& runtime, Call&& call) {
   static_assert(!std::is_reference_v<Result>, "the call returns a reference: return a pointer");
   detail::Engine& engine = detail::engine_of(runtime);
   if (engine.here() != nullptr) return std::invoke(call);
-  std::variant<std::monostate, std::conditional_t<std::is_void_v<Result>, detail::Nothing, Result>, std::exception_ptr>
-      result;
+  detail::Outcome<Result> outcome;
   engine.waiting().on_worker(0, [&](int) {
-    const detail::InProgram here(true);
-    try {
-      if constexpr (std::is_void_v<Result>)
-        std::invoke(call);
-      else
-        result.template emplace<1>(std::invoke(call));
-    } catch (...) {
-      result.template emplace<2>(std::current_exception());
-    }
+    const detail::ScopedValue here(detail::in_program, true);
+    outcome.run(call);
   });
-  if (result.index() == 2) std::rethrow_exception(std::get<2>(result));
-  if constexpr (!std::is_void_v<Result>) return std::get<1>(std::move(result));
+  return outcome.take();
 }
 
 }  // namespace taskgrain::rt

@@ -28,6 +28,7 @@
 
 #include "taskgrain/rt/communicator.hpp"
 #include "taskgrain/rt/detail/global_memory.hpp"
+#include "taskgrain/rt/detail/scope_exit.hpp"
 #include "taskgrain/rt/parallel.hpp"
 #include "taskgrain/rt/runtime.hpp"
 
@@ -245,7 +246,7 @@ void parallel_for(GlobalMemory& memory, Range&& range, const Body& body, Grain g
         memory.runtime(), std::views::iota(Number{0}, static_cast<Number>(std::ranges::size(range))),
         [&](Number k) {
           memory.core().answer_now_and_then();
-          const detail::InStrand strand(static_cast<std::uint64_t>(k) + 1);
+          const detail::ScopedValue strand(detail::global_strand, static_cast<std::uint64_t>(k) + 1);
           std::invoke(body, begin[k]);
         },
         grain);

@@ -120,9 +120,7 @@ class [[nodiscard]] GlobalFork<R(Args...)> {
  public:
   GlobalFork(detail::GlobalForksCore& core, Call& call, const std::decay_t<Args>&... args)
       : core_(&core), frame_{&call, arguments_, result_} {
-    const auto here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
-    if (here < detail::stack_end) [[unlikely]]
-      detail::check_stack(here);
+    detail::check_stack();
     Call::keep(arguments_, args...);
     core_->fork(frame_);
   }
@@ -204,7 +202,7 @@ class GlobalForks {
     auto* const bytes = reinterpret_cast<std::byte*>(&result);
     std::exception_ptr thrown;
     fork_join(memory_->runtime(), [&] {
-      const detail::InProgram inside(false);  // a fence would wait for ranks that take forks
+      const detail::ScopedValue inside(detail::in_program, false);  // a fence would wait for ranks that take forks
       try {
         if (core_->rank() != 0) return core_->help(bytes, sizeof result);
         if constexpr (std::is_void_v<R>)

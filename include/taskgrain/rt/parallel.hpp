@@ -176,7 +176,7 @@ void divide(Runtime& runtime, std::size_t number, Grain grain, const Part& empty
   if (number == 0) return;
   grain.least = std::min(grain.least, number);
   fork_join(runtime, [&] {
-    const InProgram elsewhere(false);  // other workers may run parts of it
+    const ScopedValue elsewhere(in_program, false);  // other workers may run parts of it
     if (grain.fixed) return divide_fixed(0, number, grain.least, empty, part);
     Worker& here = *Worker::current();
     const std::size_t most = number / grain.least;  // blocks

@@ -4,6 +4,8 @@
 #include <mutex>
 #include <stdexcept>
 
+#include "taskgrain/rt/detail/scope_exit.hpp"
+
 namespace taskgrain::rt::detail {
 namespace {
 
@@ -285,10 +287,7 @@ bool MpiTransport::poll(Receiver& receiver) { return poll(receiver, false); }
 bool MpiTransport::poll(Receiver& receiver, bool all) {
   // A function of the receiver may poll again: then polling_ is set, and the inner call returns.
   if (!may_poll() || polling_.exchange(true, std::memory_order_acquire)) return false;
-  struct Leave {
-    std::atomic<bool>& polling;
-    ~Leave() { polling.store(false, std::memory_order_release); }
-  } const leave{polling_};
+  const ScopeExit leaves([this] { polling_.store(false, std::memory_order_release); });
 
   const std::int64_t begin = ticks();
   bool came = false;

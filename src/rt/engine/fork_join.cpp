@@ -60,7 +60,7 @@ bool Worker::unfork_slowly(Branch& branch, bool drops) noexcept {
       await(*newest);
       branches_.drop();
     } else if (newest != &branch && !drops) {
-      const InProgram elsewhere(false);
+      const ScopedValue elsewhere(in_program, false);
       newest->run();
       newest->end_here();
     }
@@ -71,7 +71,7 @@ bool Worker::unfork_slowly(Branch& branch, bool drops) noexcept {
 
 template <typename Call>
 void Worker::run_as_thief(const char* traced_as, const Call& call) noexcept {
-  const InProgram elsewhere(false);
+  const ScopedValue elsewhere(in_program, false);
   FutureState* const below = std::exchange(running_, nullptr);
   if (trace_ == nullptr) {
     call();

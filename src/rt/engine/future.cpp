@@ -109,7 +109,7 @@ FutureState* FutureState::one_before(std::size_t& next) noexcept {
 /// needed this one, neither could end.
 void FutureState::run_or_await(Worker& here) {
   check_stack();
-  const InProgram elsewhere(false);
+  const ScopedValue elsewhere(in_program, false);
   const auto runs = [&](FutureState& one) {
     if (!one.may_run()) return false;
     // Most often it is the last that was pushed here. Else the queue keeps the value until the task comes.

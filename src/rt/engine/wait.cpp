@@ -17,21 +17,6 @@
 
 namespace taskgrain::rt::detail {
 
-/// Counts a thread that waits for one handler.
-class WaitingThreads::Alone {
- public:
-  Alone(KeptHandlers& handlers, Handler& handler) : handlers_(handlers), handler_(handler) {
-    handlers_.add_waiters(handler_, 1);
-  }
-  ~Alone() { handlers_.add_waiters(handler_, -1); }
-  Alone(const Alone&) = delete;
-  Alone& operator=(const Alone&) = delete;
-
- private:
-  KeptHandlers& handlers_;
-  Handler& handler_;
-};
-
 /// A call on each worker, or on one, shared by the messages to the workers and the waiting thread. The waiting thread
 /// owns the function: if it gives up, `give_back` makes workers skip the call.
 struct WaitingThreads::Round {
@@ -99,8 +84,7 @@ void WaitingThreads::wait_with_ranks() {
   }
   if (engine_.progress_->failed()) end_with_ranks();
   // Also if end_run throws: messages that other ranks have sent after this wait must be delivered now.
-  const auto leave = [](ProgressEngine* progress) { progress->end(); };
-  const std::unique_ptr<ProgressEngine, decltype(leave)> ends(engine_.progress_, leave);
+  const ScopeExit ends([this] { engine_.progress_->end(); });
   end_run();
   if (engine_.progress_->stuck()) {
     // The rank with stuck tasks fails all ranks once it has their names. If it was this rank and end_run has found
@@ -190,7 +174,8 @@ void WaitingThreads::wait_for(Handler& handler, bool on_this_rank) {
   const auto wait = [&](const auto& done) {
     return on_this_rank ? wait_until(done, &handler) : wait_for_ranks(done, &handler);
   };
-  const Alone alone(engine_.handlers_, handler);
+  engine_.handlers_.add_waiters(handler, 1);
+  const ScopeExit waits_no_more([&] { engine_.handlers_.add_waiters(handler, -1); });
   const unsigned seen = engine_.failures_.seen(handler);
   for (;;) {
     const bool ended = wait([&] { return handler.broken() || handler.done(); });
@@ -215,11 +200,10 @@ void WaitingThreads::wait(const Event& event) {
   };
   const auto waiter = std::make_shared<Waiter>();
   waiter->engine = &engine_;
-  const auto silence = [](Waiter* of) {
-    const std::lock_guard lock(of->mutex);
-    of->engine = nullptr;
-  };
-  const std::unique_ptr<Waiter, decltype(silence)> silenced(waiter.get(), silence);
+  const ScopeExit silence([&] {
+    const std::lock_guard lock(waiter->mutex);
+    waiter->engine = nullptr;
+  });
   event.then([waiter] {
     const std::lock_guard lock(waiter->mutex);
     if (waiter->engine != nullptr) waiter->engine->notify();

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cfenv>
-#include <memory>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -12,6 +11,7 @@
 #include "engine/work.hpp"
 #include "taskgrain/rt/cores.hpp"
 #include "taskgrain/rt/detail/engine.hpp"
+#include "taskgrain/rt/detail/scope_exit.hpp"
 
 namespace taskgrain::rt::detail {
 
@@ -22,7 +22,8 @@ class MainWorker::Guard {
   template <typename Done>
   Guard(Engine& engine, const Done& done) : main_(engine.main_) {
     std::unique_lock lock(main_.mutex_);
-    const Waiting waiting(main_);
+    main_.others_.fetch_add(1);
+    const ScopeExit waits_no_more([this] { main_.others_.fetch_sub(1); });
     for (auto park_time = shortest_park; main_.taken; park_time = std::min(2 * park_time, longest_park)) {
       lock.unlock();
       const bool is_done = done();
@@ -50,27 +51,8 @@ class MainWorker::Guard {
   explicit operator bool() const noexcept { return is_main_; }
 
  private:
-  struct Waiting {
-    explicit Waiting(MainWorker& of) noexcept : main(of) { main.others_.fetch_add(1); }
-    ~Waiting() { main.others_.fetch_sub(1); }
-    MainWorker& main;
-  };
-
   MainWorker& main_;
   bool is_main_ = false;
-};
-
-/// Restores the floating-point environment of the thread that waits: a task may have changed the rounding mode or
-/// flags.
-class KeepsFloatingPoint {
- public:
-  KeepsFloatingPoint() { std::fegetenv(&before_); }
-  ~KeepsFloatingPoint() { std::fesetenv(&before_); }
-  KeepsFloatingPoint(const KeepsFloatingPoint&) = delete;
-  KeepsFloatingPoint& operator=(const KeepsFloatingPoint&) = delete;
-
- private:
-  std::fenv_t before_;
 };
 
 template <bool often, typename Done>
@@ -86,9 +68,12 @@ bool WaitingThreads::wait_until(const Done& done, const Over& over) {
   if (!guard) return true;
   Worker& main = engine_.worker(0);
   const CurrentWorkerScope scope(&main);
-  const KeepsFloatingPoint keeps_floating_point;
-  const auto leave = [](Worker* worker) { worker->leave(); };
-  const std::unique_ptr<Worker, decltype(leave)> leaves(&main, leave);
+  std::fenv_t before;
+  std::fegetenv(&before);  // a task may change the rounding mode or flags of this thread
+  const ScopeExit leaves([&] {
+    main.leave();
+    std::fesetenv(&before);
+  });
   std::optional<Pinned> pinned;
   bool is_done = false;
   // After `join` the other workers have no threads. The first message or task starts them again. Until then this thread

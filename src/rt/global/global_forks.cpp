@@ -21,6 +21,7 @@
 #include "global/victims.hpp"
 #include "taskgrain/rt/communicator.hpp"
 #include "taskgrain/rt/detail/global_forks.hpp"
+#include "taskgrain/rt/detail/scope_exit.hpp"
 #include "taskgrain/rt/detail/worker.hpp"
 #include "taskgrain/rt/global_forks.hpp"
 
@@ -258,13 +259,10 @@ void GlobalForksOfRanks::answer() {
     }
   }
   if (frame == nullptr) return tell(nothing_, to, rank());
-  const struct Given {
-    ~Given() {
-      const std::lock_guard lock(by.mutex_);
-      --by.giving_;
-    }
-    GlobalForksOfRanks& by;
-  } given{*this};
+  const ScopeExit given([this] {
+    const std::lock_guard lock(mutex_);
+    --giving_;
+  });
   failing_all(*memory_, [&] { memory_->release(); });
   tell(give_, to, rank(), frame->number, frame->call->number,
        view<std::byte>(const_cast<std::byte*>(frame->arguments), frame->call->arguments_bytes));

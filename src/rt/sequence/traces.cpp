@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "taskgrain/rt/detail/scope_exit.hpp"
+
 #include "taskgrain/rt/detail/surely.hpp"
 #include "taskgrain/rt/detail/trace.hpp"
 
@@ -116,12 +118,10 @@ void Traces::wait_for_room(std::size_t tasks) {
 void Traces::give(Body& body) {
   const std::uint64_t drops = window_.drops();
   std::size_t k = 0;
-  submission_.gives_body = true;
+  const ScopedValue gives_body(submission_.gives_body, true);
   try {
     for (; k < body.tasks.size() && window_.drops() == drops; ++k) give(body, k);
-    submission_.gives_body = false;
   } catch (...) {
-    submission_.gives_body = false;
     if (k == 0 || window_.drops() != drops) throw;
     window_.drop_all_and_throw();  // a half of a body is not what the program says
   }

@@ -10,10 +10,10 @@
 #include <memory>
 #include <mutex>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "taskgrain/rt/detail/entry.hpp"
+#include "taskgrain/rt/detail/scope_exit.hpp"
 #include "taskgrain/rt/error.hpp"
 
 namespace taskgrain::rt::detail {
@@ -53,14 +53,13 @@ class Failures {
   /// Calls what waits where nobody is who could catch: prints what it throws, unless somebody was told.
   template <typename Call>
   void quietly(const Call& call) noexcept {
-    const bool outer = std::exchange(prints_, true);
+    const ScopedValue prints(prints_, true);
     try {
       call();
     } catch (const RankFailed&) {  // an earlier wait has thrown it, or this rank has ended before it
     } catch (...) {
       print(std::current_exception());
     }
-    prints_ = outer;
   }
 
  private:

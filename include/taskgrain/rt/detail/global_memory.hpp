@@ -7,7 +7,6 @@
 #include <memory>
 #include <source_location>
 #include <string>
-#include <utility>
 
 #include "taskgrain/rt/sequence.hpp"
 
@@ -72,16 +71,6 @@ struct GlobalStorage {
 /// Which of the calls that may run beside each other this thread is in: 0 for the program of the rank, or 1 + the
 /// number of the call in a loop.
 inline constinit thread_local std::uint64_t global_strand = 0;
-class InStrand {
- public:
-  explicit InStrand(std::uint64_t strand) noexcept : outside_(std::exchange(global_strand, strand)) {}
-  ~InStrand() { global_strand = outside_; }
-  InStrand(const InStrand&) = delete;
-  InStrand& operator=(const InStrand&) = delete;
-
- private:
-  const std::uint64_t outside_;
-};
 
 /// The part of a rank in the memory of all.
 ///

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "taskgrain/rt/detail/entry.hpp"
+#include "taskgrain/rt/detail/scope_exit.hpp"
 
 namespace taskgrain::rt::detail {
 
@@ -30,15 +31,8 @@ class TraceLane {
   /// Runs a task, and records it unless it throws.
   template <typename Call>
   void run(std::string task, const TracedTask& of, const Call& call) {
-    const struct Inside {
-      ~Inside() {
-        lane.running_ = outer;
-        lane.away_ = outer_away;
-      }
-      TraceLane& lane;
-      TracedTask outer;
-      Clock::duration outer_away;
-    } inside{*this, std::exchange(running_, of), std::exchange(away_, {})};
+    const ScopedValue inside(running_, of);
+    const ScopedValue not_away(away_, Clock::duration{});
     const auto begin = Clock::now();
     call();
     record(std::move(task), begin, Clock::now(), of, away_);

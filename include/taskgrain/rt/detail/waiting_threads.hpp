@@ -51,7 +51,6 @@ class WaitingThreads {
   struct Round;
   class Rounds;
   class Calls;
-  class Alone;
   /// Tasks that wait for ever.
   struct Found {
     std::vector<StuckTask> tasks;
