@@ -160,7 +160,6 @@ class Launcher {
     setenv("TASKGRAIN_RANK", std::to_string(rank).c_str(), 1);
     setenv("TASKGRAIN_RANKS", std::to_string(what_.ranks).c_str(), 1);
     setenv("TASKGRAIN_SEGMENT", std::to_string(descriptor_.get()).c_str(), 1);
-    if (!what_.transport.empty()) setenv("TASKGRAIN_TRANSPORT", what_.transport.c_str(), 1);
     std::vector<char*> arguments;
     for (const std::string& each : what_.command) arguments.push_back(const_cast<char*>(each.c_str()));
     arguments.push_back(nullptr);

@@ -12,8 +12,6 @@ struct Launch {
   std::vector<std::string> command;
   /// For each rank the processors that it may use. Empty: those that the launcher may use.
   std::vector<std::vector<int>> processors;
-  /// For TASKGRAIN_TRANSPORT. Empty: that stays as it is.
-  std::string transport;
 };
 
 /// Runs the program to its end. When a rank fails, its reason is written to the shared memory, where the others read

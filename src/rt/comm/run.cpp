@@ -19,7 +19,7 @@ namespace taskgrain::rt::detail {
 
 namespace {
 
-constexpr std::string_view help = R"(taskgrain-run -n RANKS [--cores LIST] [--transport NAME] PROGRAM [ARGUMENTS...]
+constexpr std::string_view help = R"(taskgrain-run -n RANKS [--cores LIST] PROGRAM [ARGUMENTS...]
 
 Starts PROGRAM as several ranks on this host, which share memory.
 
@@ -28,8 +28,6 @@ Starts PROGRAM as several ranks on this host, which share memory.
                      Without this option they share those that this program may use, whole cores at a time;
                      where there are fewer than ranks, several ranks share one.
                      `all`: each rank may use all of them
-  --transport NAME   how messages travel, for programs that leave it open: `auto` or `shared`, as by the environment
-                     variable TASKGRAIN_TRANSPORT. Ranks of MPI are started by mpirun
   -h, --help         prints this
 
 Only rank 0 reads the standard input. SIGINT, SIGTERM and SIGHUP are passed on to all ranks. When a rank fails, the
@@ -95,15 +93,9 @@ std::vector<std::vector<int>> share_out(const std::vector<std::vector<int>>& cor
   return shares;
 }
 
-std::string parse_transport(const std::string& name) {
-  if (name == "auto" || name == "shared") return name;
-  throw BadArguments("--transport: '" + name + "'; allowed are auto, shared" +
-                     (name == "mpi" ? " (start a program that uses MPI by mpirun)" : ""));
-}
-
 /// Nothing if help is asked for.
 std::optional<Launch> parse(const std::vector<std::string>& arguments) {
-  Launch launch{.ranks = 0, .command = {}, .processors = {}, .transport = {}};
+  Launch launch{.ranks = 0, .command = {}, .processors = {}};
   std::optional<std::string> cores;
   std::size_t next = 0;
   for (; next < arguments.size() && arguments[next].starts_with('-'); ++next) {
@@ -121,16 +113,14 @@ std::optional<Launch> parse(const std::vector<std::string>& arguments) {
       value = option.substr(2);
       option.resize(2);
     }
-    if (option != "-n" && option != "--ranks" && option != "--cores" && option != "--transport")
-      throw BadArguments("option '" + option + "'; there are -n, --ranks, --cores, --transport and --help");
+    if (option != "-n" && option != "--ranks" && option != "--cores")
+      throw BadArguments("option '" + option + "'; there are -n, --ranks, --cores and --help");
     if (!value) {
       if (++next == arguments.size()) throw BadArguments(option + ": the value is missing");
       value = arguments[next];
     }
     if (option == "--cores")
       cores = value;
-    else if (option == "--transport")
-      launch.transport = parse_transport(*value);
     else
       launch.ranks = parse_number(*value, option, 1, Segment::most_ranks);
   }

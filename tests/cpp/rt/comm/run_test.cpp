@@ -226,17 +226,6 @@ TEST(Run, SharesOutProcessors) {
   EXPECT_EQ(all.output(), "0: " + allowed + "\n");
 }
 
-TEST(Run, SetsTheTransport) {
-  const char* const script = "echo $TASKGRAIN_TRANSPORT";
-  EXPECT_EQ(Launched({"-n1", "--transport", "shared", "sh", "-c", script}).lines(1)[0], "shared");
-  Process as_it_is([&] {
-    setenv("TASKGRAIN_TRANSPORT", "shared", 1);
-    Launched kept({"-n", "1", "sh", "-c", script}), other({"-n", "1", "--transport=auto", "sh", "-c", script});
-    return kept.lines(1)[0] == "shared" && other.lines(1)[0] == "auto" ? 0 : 1;
-  });
-  EXPECT_EQ(as_it_is.exit_code(), 0);
-}
-
 TEST(Run, SaysWhichArgumentsItDoesNotUnderstand) {
   const std::vector<std::pair<std::vector<std::string>, std::string>> wrong = {
       {{}, "-n: how many ranks?"},
@@ -246,14 +235,12 @@ TEST(Run, SaysWhichArgumentsItDoesNotUnderstand) {
       {{"-n", "0", "true"}, "-n: '0'; allowed are 1 to 1024"},
       {{"--ranks=1025", "true"}, "--ranks: '1025'; allowed are 1 to 1024"},
       {{"-n", "2"}, "PROGRAM is missing"},
-      {{"-n", "2", "--core", "1", "true"}, "option '--core'; there are -n, --ranks, --cores, --transport and --help"},
+      {{"-n", "2", "--core", "1", "true"}, "option '--core'; there are -n, --ranks, --cores and --help"},
       {{"-n", "2", "--cores", "0,,1", "true"}, "--cores: ''; allowed are 0 to"},
       {{"-n", "2", "--cores", "3-1", "true"}, "--cores: '3-1' ends before it begins"},
       {{"-n", "2", "--cores", "0,0", "true"}, "--cores: processor 0 is there twice"},
       {{"-n", "2", "--cores", "99999", "true"}, "--cores: processor 99999; this process may use 0"},
-      {{"-n", "2", "--transport", "tcp", "true"}, "--transport: 'tcp'; allowed are auto, shared\n"},
-      {{"-n", "2", "--transport=mpi", "true"}, "--transport: 'mpi'; allowed are auto, shared (start a program"},
-      {{"-n", "2", "--transport"}, "--transport: the value is missing"},
+      {{"-n", "2", "--cores"}, "--cores: the value is missing"},
   };
   for (const auto& [arguments, said] : wrong) {
     Launched run(arguments);
