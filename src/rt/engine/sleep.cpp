@@ -1,39 +1,35 @@
 #include "taskgrain/rt/detail/sleep.hpp"
 
-#include <algorithm>
-#include <cerrno>
-#include <climits>
-#include <mutex>
-
-#if defined(__linux__)
 #include <linux/futex.h>
 #include <linux/membarrier.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
-#else
-#include <thread>
-#endif
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+#include <mutex>
 
 namespace taskgrain::rt::detail {
 
 namespace {
 
+constexpr auto second = std::chrono::nanoseconds(std::chrono::seconds(1)).count();
+
 bool registered() noexcept {
 // Without membarrier: ThreadSanitizer does not know it, and tests define the macro to check the symmetric barriers.
-#if defined(__linux__) && !defined(__SANITIZE_THREAD__) && !defined(TASKGRAIN_SYMMETRIC_BARRIERS)
+#if !defined(__SANITIZE_THREAD__) && !defined(TASKGRAIN_SYMMETRIC_BARRIERS)
   return syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
 #else
   return false;
 #endif
 }
 
-#if defined(__linux__)
 long futex(std::atomic<std::uint32_t>& word, int operation, std::uint32_t value, const timespec* time) noexcept {
   static_assert(sizeof word == sizeof value && std::atomic<std::uint32_t>::is_always_lock_free);
   return syscall(SYS_futex, &word, operation | FUTEX_PRIVATE_FLAG, value, time, nullptr, 0);
 }
-#endif
 
 }  // namespace
 
@@ -54,11 +50,8 @@ namespace {
 
 bool heavy_barrier() noexcept {
   std::atomic_thread_fence(std::memory_order_seq_cst);
-#if defined(__linux__)
   // The kernel refuses it if it has no memory; a sandbox may, if it was entered after the registration.
-  if (asymmetric_barriers) return syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0;
-#endif
-  return true;
+  return !asymmetric_barriers || syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0;
 }
 
 void ring(std::atomic<std::uint32_t>& doorbell) noexcept {
@@ -66,47 +59,32 @@ void ring(std::atomic<std::uint32_t>& doorbell) noexcept {
   // fence, then the load of the doorbell. While nobody sleeps, the line of the doorbell is shared by all caches.
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (doorbell.load(std::memory_order_relaxed) == 0 || doorbell.exchange(0) == 0) return;
-#if defined(__linux__)
   // Not FUTEX_PRIVATE_FLAG: other processes sleep on it.
   syscall(SYS_futex, &doorbell, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
-#endif
 }
 
 bool Sleeper::wake_now() noexcept {
   if ((state_.fetch_and(~asleep, std::memory_order_acq_rel) & asleep) == 0) return false;
-#if defined(__linux__)
   futex(state_, FUTEX_WAKE, 1, nullptr);
-#else
-  state_.notify_one();
-#endif
   return true;
 }
 
 void Sleeper::block(std::uint32_t as, std::chrono::nanoseconds most) noexcept {
-#if defined(__linux__)
-  constexpr auto second = std::chrono::nanoseconds(std::chrono::seconds(1)).count();
   const timespec time{.tv_sec = most.count() / second, .tv_nsec = most.count() % second};
   futex(state_, FUTEX_WAIT, as, most == for_ever ? nullptr : &time);
-#else
-  if (most == for_ever)
-    state_.wait(as, std::memory_order_acquire);
-  else
-    std::this_thread::sleep_for(std::min<std::chrono::nanoseconds>(most, std::chrono::microseconds(100)));
-#endif
 }
 
 void Sleeper::block(std::uint32_t as, std::chrono::nanoseconds most, std::atomic<std::uint32_t>& doorbell) noexcept {
   // If the kernel cannot wait on two words (before Linux 5.16, or in a sandbox), wake up every millisecond to check the
   // doorbell.
   constexpr std::chrono::nanoseconds poll_every = std::chrono::milliseconds(1);
-#if defined(__linux__) && defined(SYS_futex_waitv)
+#if defined(SYS_futex_waitv)
   const auto word = [](std::atomic<std::uint32_t>& of, std::uint32_t value, std::uint32_t flags) {
     return futex_waitv{value, reinterpret_cast<std::uintptr_t>(&of), FUTEX_32 | flags, 0};
   };
   futex_waitv words[] = {word(state_, as, FUTEX_PRIVATE_FLAG), word(doorbell, 1, 0)};
   timespec until{};
   if (most != for_ever) {
-    constexpr auto second = std::chrono::nanoseconds(std::chrono::seconds(1)).count();
     clock_gettime(CLOCK_MONOTONIC, &until);
     until.tv_sec += (most.count() + until.tv_nsec) / second;
     until.tv_nsec = (most.count() + until.tv_nsec) % second;
