@@ -9,9 +9,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <mutex>
 #include <span>
 #include <utility>
+#include <vector>
 
 #include "spin_lock.hpp"
 
@@ -41,7 +43,6 @@ struct MpiMessage {
 
   alignas(64) std::byte bytes[capacity];
   std::size_t used = 0;
-  MpiMessage* next = nullptr;
 
   /// \pre there is room
   void append(const PacketHeader& header, std::span<const std::byte> packet,
@@ -55,64 +56,35 @@ struct MpiMessage {
   }
 };
 
-/// An intrusive queue of messages.
-class MpiMessageList {
- public:
-  bool empty() const noexcept { return first_ == nullptr; }
-  void push(MpiMessage* message) noexcept {
-    message->next = nullptr;
-    (empty() ? first_ : last_->next) = message;
-    last_ = message;
-  }
-  /// \returns null if it is empty
-  MpiMessage* pop() noexcept { return empty() ? nullptr : std::exchange(first_, first_->next); }
-
- private:
-  MpiMessage* first_ = nullptr;
-  MpiMessage* last_ = nullptr;
-};
-
 /// Free messages, for reuse. From any thread.
 class MpiMessagePool {
  public:
-  MpiMessagePool() = default;
-  ~MpiMessagePool() {
-    while (MpiMessage* message = free_.pop()) delete message;
-  }
-  MpiMessagePool(const MpiMessagePool&) = delete;
-  MpiMessagePool& operator=(const MpiMessagePool&) = delete;
+  MpiMessagePool() { free_.reserve(most); }
 
   /// An empty one.
-  MpiMessage* take() {
+  std::unique_ptr<MpiMessage> take() {
     {
       const std::scoped_lock guard(lock_);
-      if (MpiMessage* message = free_.pop()) {
-        --number_;
+      if (!free_.empty()) {
+        std::unique_ptr<MpiMessage> message = std::move(free_.back());
+        free_.pop_back();
         message->used = 0;
         return message;
       }
     }
-    return new MpiMessage;
+    return std::make_unique_for_overwrite<MpiMessage>();
   }
-  void give_back(MpiMessage* message) noexcept {
-    {
-      const std::scoped_lock guard(lock_);
-      if (number_ < most_) {
-        ++number_;
-        free_.push(message);
-        return;
-      }
-    }
-    delete message;
+  void give_back(std::unique_ptr<MpiMessage> message) noexcept {
+    const std::scoped_lock guard(lock_);
+    if (free_.size() < most) free_.push_back(std::move(message));
   }
 
  private:
   /// The most free messages, so that memory of a burst is freed after it.
-  static constexpr std::size_t most_ = 256;
+  static constexpr std::size_t most = 256;
 
   SpinLock lock_;
-  MpiMessageList free_;
-  std::size_t number_ = 0;
+  std::vector<std::unique_ptr<MpiMessage>> free_;
 };
 
 }  // namespace taskgrain::rt::detail

@@ -51,10 +51,6 @@ MpiTransport::MpiTransport(MPI_Comm ranks, MpiTransportOptions options)
 }
 
 MpiTransport::~MpiTransport() {
-  for (Peer& peer : peers_) {
-    if (peer.filling != nullptr) pool_.give_back(peer.filling);
-    while (MpiMessage* message = peer.full.pop()) pool_.give_back(message);
-  }
   if (MpiLibrary::finalised()) return;
   const auto cancel = [](MPI_Request& request) {
     MPI_Cancel(&request);
@@ -65,11 +61,12 @@ MpiTransport::~MpiTransport() {
   for (std::size_t k = 0; k < receives; ++k) cancel(requests_[k]);
   for (std::size_t k = 0; k < operations_.size(); ++k) {
     MPI_Request& request = requests_[receives + k];
-    // MPI may read the buffers of incomplete sends until MPI_Finalize, so they are leaked.
     if (operations_[k].type == Operation::piece_received)
       cancel(request);
     else
       MPI_Request_free(&request);
+    // MPI may read the buffers of incomplete sends until MPI_Finalize, so they are leaked.
+    static_cast<void>(operations_[k].message.release());
   }
 }
 
@@ -122,7 +119,7 @@ bool MpiTransport::test() {
   std::size_t kept = 0;
   for (std::size_t k = 0; k < operations_.size(); ++k)
     if (const MPI_Request request = requests_[buffers_.size() + k]; request != MPI_REQUEST_NULL) {
-      operations_[kept] = operations_[k];
+      operations_[kept] = std::move(operations_[k]);
       requests_[buffers_.size() + kept++] = request;
     }
   operations_.resize(kept);
@@ -130,13 +127,13 @@ bool MpiTransport::test() {
   return true;
 }
 
-void MpiTransport::finish(const Operation& operation, int code) {
+void MpiTransport::finish(Operation& operation, int code) {
   Peer& peer = peers_[static_cast<std::size_t>(operation.peer)];
   const char* call = "MPI_Isend";
   switch (operation.type) {
     case Operation::message_sent:
       --peer.on_the_way;
-      pool_.give_back(operation.message);
+      pool_.give_back(std::move(operation.message));
       break;
     case Operation::piece_sent:
       call = "MPI_Issend";

@@ -29,6 +29,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <span>
 #include <string>
 #include <thread>
@@ -127,10 +128,10 @@ class MpiTransport final : public Transport {
   struct alignas(apart) Peer {
     SpinLock lock;
     // Under the lock:
-    bool is_pending = false;        ///< it is in pending_peers_
-    bool dropped = false;           ///< the rank is lost, and sends to it are discarded; written under mpi_, too
-    MpiMessage* filling = nullptr;  ///< null or not empty
-    MpiMessageList full;
+    bool is_pending = false;              ///< it is in pending_peers_
+    bool dropped = false;                 ///< the rank is lost, and sends to it are discarded; written under mpi_, too
+    std::unique_ptr<MpiMessage> filling;  ///< null or not empty
+    std::deque<std::unique_ptr<MpiMessage>> full;
     std::vector<Body> bodies;
     std::vector<std::uint16_t> free_tags, announced;  ///< announced: the header was appended, MPI_Issend not yet called
     std::deque<WaitingBody> waiting;
@@ -152,8 +153,8 @@ class MpiTransport final : public Transport {
     Type type;
     std::uint16_t tag;  ///< piece_sent
     int peer;
-    MpiMessage* message;  ///< message_sent
-    std::size_t place;    ///< piece_received: the index in incoming_bodies_
+    std::unique_ptr<MpiMessage> message;  ///< message_sent
+    std::size_t place;                    ///< piece_received: the index in incoming_bodies_
   };
   /// A body for which receives are posted.
   struct IncomingBody {
@@ -185,10 +186,10 @@ class MpiTransport final : public Transport {
   // -- under mpi_
   void start_sends(Peer& peer, bool all);
   void start_body(Peer& peer, std::uint16_t tag);
-  void send_message(Peer& peer, MpiMessage* message);
+  void send_message(Peer& peer, std::unique_ptr<MpiMessage> message);
   void drop(Peer& peer);
-  void start(const Operation& operation, MPI_Request request);
-  void finish(const Operation& operation, int code);
+  void start(Operation&& operation, MPI_Request request);
+  void finish(Operation& operation, int code);
   void sent_piece(Peer& peer, std::uint16_t tag);
   void make_room_for_results();
   void restart(int receive);

@@ -23,7 +23,7 @@ bool MpiTransport::append(Peer& peer, const PacketHeader& header, std::span<cons
   const std::size_t needed = sizeof header + padded(packet.size()) + padded(body.size());
   assert(needed <= MpiMessage::capacity);
   if (peer.filling != nullptr && MpiMessage::capacity - peer.filling->used < needed) {
-    peer.full.push(std::exchange(peer.filling, nullptr));
+    peer.full.push_back(std::move(peer.filling));
     count_queued(number_of(peer), sizeof(MpiMessage));
     full = true;
   }
@@ -161,9 +161,9 @@ void MpiTransport::announce_failure(const std::string& reason) noexcept {
     const std::scoped_lock guard(mpi_);
     for (Peer& peer : peers_) {
       if (number_of(peer) == rank_ || peer.dropped) continue;
-      MpiMessage* message = pool_.take();
+      std::unique_ptr<MpiMessage> message = pool_.take();
       message->append(header, text);
-      send_message(peer, message);
+      send_message(peer, std::move(message));
     }
   } catch (...) {  // no memory: the other ranks notice the end of this process
   }
@@ -175,15 +175,15 @@ void MpiTransport::announce_failure(const std::string& reason) noexcept {
 /// \param all  also a message that is not full while another is in flight
 void MpiTransport::start_sends(Peer& peer, bool all) {
   for (bool more = true; more;) {
-    MpiMessage* message = nullptr;
+    std::unique_ptr<MpiMessage> message;
     {
       const std::scoped_lock guard(peer.lock);
-      if (peer.on_the_way < most_messages) {
-        message = peer.full.pop();
-        if (message != nullptr)
-          count_sent(number_of(peer), sizeof *message);
-        else if (all || peer.on_the_way == 0)
-          message = std::exchange(peer.filling, nullptr);
+      if (peer.on_the_way < most_messages && !peer.full.empty()) {
+        message = std::move(peer.full.front());
+        peer.full.pop_front();
+        count_sent(number_of(peer), sizeof *message);
+      } else if (peer.on_the_way < most_messages && (all || peer.on_the_way == 0)) {
+        message = std::move(peer.filling);
       }
       more = message != nullptr;
       if (!more) {
@@ -192,22 +192,23 @@ void MpiTransport::start_sends(Peer& peer, bool all) {
         tags_.swap(peer.announced);
       }
     }
-    if (more) send_message(peer, message);
+    if (more) send_message(peer, std::move(message));
   }
   for (const std::uint16_t tag : tags_) start_body(peer, tag);
 }
 
-void MpiTransport::send_message(Peer& peer, MpiMessage* message) {
-  MPI_Request request;
-  const int code = MPI_Isend(message->bytes, static_cast<int>(message->used), MPI_BYTE, number_of(peer), message_tag,
-                             comm_, &request);
+void MpiTransport::send_message(Peer& peer, std::unique_ptr<MpiMessage> message) {
+  const MpiMessage& sent = *message;
+  start({Operation::message_sent, 0, number_of(peer), std::move(message), 0}, MPI_REQUEST_NULL);
+  const int code = MPI_Isend(sent.bytes, static_cast<int>(sent.used), MPI_BYTE, number_of(peer), message_tag, comm_,
+                             &requests_.back());
   if (code != MPI_SUCCESS) {
-    pool_.give_back(message);
+    operations_.pop_back();
+    requests_.pop_back();
     return report_error(number_of(peer), mpi_error("MPI_Isend", code));
   }
   ++peer.on_the_way;
   ++peer.sent;
-  start({Operation::message_sent, 0, number_of(peer), message, 0}, request);
 }
 
 void MpiTransport::start_body(Peer& peer, std::uint16_t tag) {
@@ -223,8 +224,8 @@ void MpiTransport::start_body(Peer& peer, std::uint16_t tag) {
   }
 }
 
-void MpiTransport::start(const Operation& operation, MPI_Request request) {
-  operations_.push_back(operation);
+void MpiTransport::start(Operation&& operation, MPI_Request request) {
+  operations_.push_back(std::move(operation));
   requests_.push_back(request);
   make_room_for_results();
 }
@@ -257,8 +258,8 @@ void MpiTransport::drop(Peer& peer) {
   {
     const std::scoped_lock guard(peer.lock);
     peer.dropped = true;
-    if (peer.filling != nullptr) pool_.give_back(std::exchange(peer.filling, nullptr));
-    while (MpiMessage* message = peer.full.pop()) pool_.give_back(message);
+    peer.filling.reset();
+    peer.full.clear();
     for (const std::uint16_t tag : peer.announced) tokens.push_back(peer.bodies[tag - 1u].token);
     for (const WaitingBody& body : peer.waiting) tokens.push_back(body.token);
     peer.announced.clear();
