@@ -2,15 +2,13 @@
 
 /// Packets between ranks of several hosts: through shared memory to ranks of this host (SharedTransport), by MPI to all
 /// others (MpiTransport).
-///
-/// Two kinds of numbers: `rank` is among all ranks, `local` among those that share memory with this one.
 
 #include <mpi.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -49,26 +47,29 @@ class HostsTransport final : public Transport {
   /// \param segment  that two or more ranks of this host share
   /// \param host     HostRanks::ranks
   /// \throws as MpiTransport
-  HostsTransport(MPI_Comm ranks, std::unique_ptr<Segment> segment, std::vector<int> host);
+  HostsTransport(MPI_Comm ranks, std::unique_ptr<Segment> segment, std::vector<int> host)
+      : mpi_(ranks), shared_(std::move(segment), std::move(host), mpi_.ranks()) {}
 
   int rank() const noexcept override { return mpi_.rank(); }
   int ranks() const noexcept override { return mpi_.ranks(); }
   const char* name() const noexcept override { return "shared and mpi"; }
-  std::size_t most_bytes() const noexcept override;
+  std::size_t most_bytes() const noexcept override { return std::min(shared_.most_bytes(), mpi_.most_bytes()); }
 
-  void send(int to, std::span<const std::byte> packet) override;
-  void send_large(int to, std::span<const std::byte> head, std::span<const std::byte> body, void* token) override;
+  void send(int to, std::span<const std::byte> packet) override { to_rank(to).send(to, packet); }
+  void send_large(int to, std::span<const std::byte> head, std::span<const std::byte> body, void* token) override {
+    to_rank(to).send_large(to, head, body, token);
+  }
   bool anything() const noexcept override { return shared_.anything() || mpi_.anything(); }
   /// Nobody rings for what comes by MPI.
   std::atomic<std::uint32_t>* doorbell() noexcept override { return nullptr; }
   void announce_failure(const std::string& reason) noexcept override;
-  void blame(int rank, const std::string& how) noexcept override;
+  void blame(int rank, const std::string& how) noexcept override { shared_.blame(rank, how); }
   bool may_poll() const noexcept override { return mpi_.may_poll(); }
   void use(std::span<const int> processors, int workers) noexcept override { shared_.use(processors, workers); }
   bool oversubscribed() const noexcept override { return shared_.oversubscribed(); }
-  SharedMemory* shared_memory() noexcept override { return &memory_; }
+  SharedMemory* shared_memory() noexcept override { return shared_.shared_memory(); }
   void count_queued_in(std::vector<std::atomic<std::size_t>*> by_rank) override;
-  void watch(Receiver& receiver) override;
+  void watch(Receiver& receiver) override { shared_.watch(receiver); }
 
   int persistent_tags(int count) override { return mpi_.persistent_tags(count); }
   std::unique_ptr<PersistentMessage> persistent(PersistentMessage::Plan plan) override {
@@ -87,53 +88,10 @@ class HostsTransport final : public Transport {
   void leave() noexcept override { shared_.leave(); }
 
  private:
-  /// The receiver of what comes through memory: it tells another one, with ranks.
-  class OfHost final : public Receiver {
-   public:
-    OfHost(Receiver& to, const std::vector<int>& host) : to_(to), host_(host) {}
-    void packet(int from, std::span<const std::byte> bytes) override { to_.packet(rank(from), bytes); }
-    Place place(int from, std::span<const std::byte> head, std::size_t bytes) override {
-      return to_.place(rank(from), head, bytes);
-    }
-    bool take_in_place(int from, std::span<const std::byte> head, std::span<const std::byte> body) override {
-      return to_.take_in_place(rank(from), head, body);
-    }
-    void arrived(int from, void* token) override { to_.arrived(rank(from), token); }
-    void reusable(void* token) override { to_.reusable(token); }
-    void drop(void* token) noexcept override { to_.drop(token); }
-    void lost(int lost, const std::string& why) noexcept override { to_.lost(rank(lost), why); }
+  Transport& to_rank(int rank) noexcept { return shared_.reaches(rank) ? static_cast<Transport&>(shared_) : mpi_; }
 
-   private:
-    int rank(int local) const noexcept { return host_[static_cast<std::size_t>(local)]; }
-
-    Receiver& to_;
-    const std::vector<int>& host_;
-  };
-
-  class Memory final : public SharedMemory {
-   public:
-    explicit Memory(HostsTransport& of) : of_(of) {}
-    std::byte* allocate(std::size_t bytes) override { return arena().allocate(bytes); }
-    void release(const std::byte* piece) noexcept override { arena().release(piece); }
-    std::size_t offset(const std::byte* piece) const noexcept override { return arena().offset(piece); }
-    std::byte* at(int rank, std::size_t offset) const noexcept override { return arena().at(of_.local(rank), offset); }
-    bool shared_with(int rank) const noexcept override { return of_.local(rank) != elsewhere; }
-
-   private:
-    SharedMemory& arena() const noexcept { return *of_.shared_.shared_memory(); }
-
-    HostsTransport& of_;
-  };
-
-  static constexpr int elsewhere = -1;
-  int local(int rank) const noexcept { return locals_[static_cast<std::size_t>(rank)]; }
-
-  const std::vector<int> host_;  // rank by local
-  std::vector<int> locals_;      // local by rank, or `elsewhere`
-  SharedTransport shared_;
   MpiTransport mpi_;
-  Memory memory_{*this};
-  std::optional<OfHost> receiver_;  // of the Watch; set by `watch`
+  SharedTransport shared_;
 };
 
 }  // namespace taskgrain::rt::detail

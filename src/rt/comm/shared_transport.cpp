@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstring>
 #include <iterator>
+#include <numeric>
 #include <system_error>
 #include <utility>
 
@@ -64,11 +65,32 @@ void Arena::release(const std::byte* piece) noexcept {
 
 // -- packets
 
-SharedTransport::SharedTransport(std::unique_ptr<Segment> segment) : segment_(std::move(segment)), arena_(*segment_) {
-  for (int other = 0; other < ranks(); ++other) {
-    outgoing_.push_back(other == rank() ? nullptr : std::make_unique<Outgoing>(segment_->ring(rank(), other)));
-    incoming_.push_back(other == rank() ? nullptr : std::make_unique<Incoming>(segment_->ring(other, rank())));
-    if (other != rank()) most_bytes_ = outgoing_.back()->ring.most_bytes() - sizeof(Announce);
+namespace {
+
+std::vector<int> in_order(int ranks) {
+  std::vector<int> all(static_cast<std::size_t>(ranks));
+  std::iota(all.begin(), all.end(), 0);
+  return all;
+}
+
+std::vector<int> places_of(const std::vector<int>& host, int all) {
+  std::vector<int> places(std::max(static_cast<std::size_t>(all), host.size()), -1);
+  for (std::size_t k = 0; k < host.size(); ++k) places[static_cast<std::size_t>(host[k])] = static_cast<int>(k);
+  return places;
+}
+
+}  // namespace
+
+SharedTransport::SharedTransport(std::unique_ptr<Segment> segment, std::vector<int> host, int all)
+    : segment_(std::move(segment)), host_(host.empty() ? in_order(segment_->ranks()) : std::move(host)),
+      places_(places_of(host_, all)), arena_(*segment_, places_), outgoing_(places_.size()) {
+  const int own = segment_->rank();
+  for (int other = 0; other < segment_->ranks(); ++other) {
+    if (other == own) continue;
+    auto& out = outgoing_[static_cast<std::size_t>(rank_at(other))];
+    out = std::make_unique<Outgoing>(segment_->ring(own, other));
+    incoming_.push_back(std::make_unique<Incoming>(rank_at(other), segment_->ring(other, own)));
+    most_bytes_ = out->ring.most_bytes() - sizeof(Announce);
   }
 }
 
@@ -76,17 +98,16 @@ SharedTransport::~SharedTransport() = default;
 
 void SharedTransport::watch(Receiver& receiver) {
   receiver_ = &receiver;
-  watch_ = std::make_unique<Watch>(*segment_, [&](int lost, const std::string& why) { receiver.lost(lost, why); });
+  watch_ =
+      std::make_unique<Watch>(*segment_, [&](int lost, const std::string& why) { receiver.lost(rank_at(lost), why); });
 }
 
 void SharedTransport::leave() noexcept {
   watch_.reset();
   segment_->leave();
   for (const auto& [id, send] : pending_sends_) receiver_->drop(send.token);
-  for (const auto& in : incoming_) {
-    if (in == nullptr) continue;
+  for (const auto& in : incoming_)
     for (const auto& [id, received] : in->pending) receiver_->drop(received.place.token);
-  }
 }
 
 void SharedTransport::push(int to, std::uint64_t type, std::span<const std::byte> a, std::span<const std::byte> b) {
@@ -102,26 +123,24 @@ void SharedTransport::push(int to, std::uint64_t type, std::span<const std::byte
       is_backlogged = true;
     }
   }
-  segment_->ring_doorbell(to);
-  if (is_backlogged) segment_->ring_doorbell(rank());  // a thread of this rank must poll to send the backlog
+  segment_->ring_doorbell(place(to));
+  if (is_backlogged) segment_->ring_doorbell(segment_->rank());  // a thread of this rank must poll to send the backlog
 }
 
 bool SharedTransport::anything() const noexcept {
   if (backlog_.load(std::memory_order_relaxed) != 0) return true;
-  return std::ranges::any_of(incoming_, [](const auto& in) { return in != nullptr && !in->ring.empty(); });
+  return std::ranges::any_of(incoming_, [](const auto& in) { return !in->ring.empty(); });
 }
 
 bool SharedTransport::poll(Receiver& receiver) {
   bool any = false;
-  for (int from = 0; from < ranks(); ++from) {
-    Incoming* const in = incoming_[static_cast<std::size_t>(from)].get();
-    if (in == nullptr) continue;
+  for (const auto& in : incoming_) {
     const bool came = in->ring.take([&](std::uint64_t type, std::span<const std::byte> bytes) {
       if (type == packet_type) [[likely]]
-        return receiver.packet(from, bytes);
+        return receiver.packet(in->from, bytes);
       if (abandoned_.load(std::memory_order_relaxed)) return;
-      if (type == announce_type) return receive_large(from, bytes, receiver);
-      if (type == piece_type) return receive_piece(from, bytes, receiver);
+      if (type == announce_type) return receive_large(*in, bytes, receiver);
+      if (type == piece_type) return receive_piece(*in, bytes, receiver);
       std::uint64_t id = 0;
       std::memcpy(&id, bytes.data(), sizeof id);
       if (type == ack_type) return complete_large(id, receiver);
@@ -133,7 +152,7 @@ bool SharedTransport::poll(Receiver& receiver) {
   }
   if (backlog_.load(std::memory_order_relaxed) != 0) [[unlikely]] {
     for (int to = 0; to < ranks(); ++to)
-      if (to != rank()) send_backlog(to);
+      if (reaches(to)) send_backlog(to);
     send_pieces();
   }
   return any;
@@ -152,13 +171,13 @@ void SharedTransport::send_backlog(int to) {
       any = true;
     }
   }
-  if (any) segment_->ring_doorbell(to);
+  if (any) segment_->ring_doorbell(place(to));
 }
 
 bool SharedTransport::flush(Receiver& receiver) {
   poll(receiver);
   for (int to = 0; to < ranks(); ++to) {
-    if (to == rank() || has_left(to)) continue;
+    if (!reaches(to) || has_left(to)) continue;
     Outgoing& out = *outgoing_[static_cast<std::size_t>(to)];
     const std::lock_guard lock(out.mutex);
     if (!out.backlog.empty()) return false;
@@ -180,11 +199,11 @@ void SharedTransport::send_large(int to, std::span<const std::byte> head, std::s
   push(to, announce_type, std::as_bytes(std::span(&announce, 1)), head);
 }
 
-void SharedTransport::receive_large(int from, std::span<const std::byte> bytes, Receiver& receiver) {
-  Incoming& in = *incoming_[static_cast<std::size_t>(from)];
+void SharedTransport::receive_large(Incoming& in, std::span<const std::byte> bytes, Receiver& receiver) {
+  const int from = in.from;
   Announce what{};
   std::memcpy(&what, bytes.data(), sizeof what);
-  const std::byte* const there = what.offset == outside_arena ? nullptr : segment_->arena(from).data() + what.offset;
+  const std::byte* const there = what.offset == outside_arena ? nullptr : arena_.at(from, what.offset);
   const auto head = bytes.subspan(sizeof what);
   if (there != nullptr && receiver.take_in_place(from, head, {there, static_cast<std::size_t>(what.bytes)}))
     return reply(from, ack_type, what.id);  // read in place: the packet lies in the arena until the acknowledgement
@@ -196,24 +215,23 @@ void SharedTransport::receive_large(int from, std::span<const std::byte> bytes, 
     if (what.bytes > 0 && there != nullptr)
       std::memcpy(place.to, there, what.bytes);
     else if (what.bytes > 0)
-      is_there = read_memory(from, place.to, what);
+      is_there = read_memory(in, place.to, what);
   }
   if (!is_there) {
     in.pending.emplace(what.id, PendingReceive{place, what.bytes});
     return reply(from, request_pieces_type, what.id);
   }
-  if (segment_->block(from).abandoned.load() != 0)  // the sender may have freed the body before it was read
-    return receiver.drop(place.token);
+  // The sender may have freed the body before it was read.
+  if (segment_->block(this->place(from)).abandoned.load() != 0) return receiver.drop(place.token);
   receiver.arrived(from, place.token);
   reply(from, ack_type, what.id);
 }
 
 /// Reads the body from the memory of its sender. \returns false if the kernel refuses
-bool SharedTransport::read_memory(int from, std::byte* to, const Announce& what) noexcept {
-  Incoming& in = *incoming_[static_cast<std::size_t>(from)];
-  const RankBlock& block = segment_->block(from);
+bool SharedTransport::read_memory(Incoming& in, std::byte* to, const Announce& what) noexcept {
+  const RankBlock& block = segment_->block(place(in.from));
   const pid_t process = block.process.load(std::memory_order_relaxed);
-  if (block.process_namespace != segment_->block(rank()).process_namespace) in.can_read = false;
+  if (block.process_namespace != segment_->block(segment_->rank()).process_namespace) in.can_read = false;
   constexpr std::size_t most = std::size_t{1} << 30;  // one call reads no more than 2 GiB
   for (std::size_t done = 0; in.can_read && done < what.bytes;) {
     const iovec own{to + done, std::min(most, what.bytes - done)};
@@ -248,12 +266,11 @@ void SharedTransport::send_pieces() {
       pending.in_pieces = false;
       backlog_.fetch_sub(1, std::memory_order_relaxed);
     }
-    segment_->ring_doorbell(pending.to);
+    segment_->ring_doorbell(place(pending.to));
   }
 }
 
-void SharedTransport::receive_piece(int from, std::span<const std::byte> bytes, Receiver& receiver) {
-  Incoming& in = *incoming_[static_cast<std::size_t>(from)];
+void SharedTransport::receive_piece(Incoming& in, std::span<const std::byte> bytes, Receiver& receiver) {
   Piece piece{};
   std::memcpy(&piece, bytes.data(), sizeof piece);
   const auto body = bytes.subspan(sizeof piece);
@@ -266,8 +283,8 @@ void SharedTransport::receive_piece(int from, std::span<const std::byte> bytes, 
   if ((found->second.missing -= body.size()) != 0) return;
   void* const token = found->second.place.token;
   in.pending.erase(found);
-  receiver.arrived(from, token);
-  reply(from, ack_type, piece.id);
+  receiver.arrived(in.from, token);
+  reply(in.from, ack_type, piece.id);
 }
 
 void SharedTransport::complete_large(std::uint64_t id, Receiver& receiver) {

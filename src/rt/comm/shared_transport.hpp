@@ -16,6 +16,7 @@
 #include <mutex>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "record_ring.hpp"
@@ -29,7 +30,9 @@ namespace taskgrain::rt::detail {
 /// The allocator of this rank's arena, which the other ranks of the host can read and write.
 class Arena final : public SharedMemory {
  public:
-  explicit Arena(Segment& segment) : segment_(segment), memory_(segment.arena(segment.rank())) {
+  /// \param places  of all ranks in the segment
+  Arena(Segment& segment, std::vector<int> places)
+      : segment_(segment), places_(std::move(places)), memory_(segment.arena(segment.rank())) {
     free_.emplace(0, memory_.size());
   }
 
@@ -39,8 +42,10 @@ class Arena final : public SharedMemory {
   std::size_t offset(const std::byte* piece) const noexcept override {
     return static_cast<std::size_t>(piece - memory_.data());
   }
-  std::byte* at(int rank, std::size_t offset) const noexcept override { return segment_.arena(rank).data() + offset; }
-  bool shared_with(int /*rank*/) const noexcept override { return true; }
+  std::byte* at(int rank, std::size_t offset) const noexcept override {
+    return segment_.arena(places_[static_cast<std::size_t>(rank)]).data() + offset;
+  }
+  bool shared_with(int rank) const noexcept override { return places_[static_cast<std::size_t>(rank)] >= 0; }
   /// The offset of bytes in the arena; SIZE_MAX if they do not lie in it.
   std::size_t find(std::span<const std::byte> bytes) const noexcept {
     const auto begin = reinterpret_cast<std::uintptr_t>(memory_.data()),
@@ -50,6 +55,7 @@ class Arena final : public SharedMemory {
 
  private:
   Segment& segment_;
+  const std::vector<int> places_;
   const std::span<std::byte> memory_;
   std::mutex mutex_;                                // protects the members below
   std::map<std::size_t, std::size_t> free_, used_;  // sizes by offset
@@ -58,25 +64,32 @@ class Arena final : public SharedMemory {
 
 class SharedTransport final : public Transport {
  public:
-  explicit SharedTransport(std::unique_ptr<Segment> segment);
+  /// \param host  the ranks of this host, by their places in the segment; none: all ranks are, in their order
+  /// \param all   how many ranks there are on all hosts
+  explicit SharedTransport(std::unique_ptr<Segment> segment, std::vector<int> host = {}, int all = 0);
   ~SharedTransport() override;
 
-  int rank() const noexcept override { return segment_->rank(); }
-  int ranks() const noexcept override { return segment_->ranks(); }
+  int rank() const noexcept override { return rank_at(segment_->rank()); }
+  int ranks() const noexcept override { return static_cast<int>(places_.size()); }
+  /// Whether a rank is of this host, and another one: then this sends to it, and receives from it.
+  bool reaches(int rank) const noexcept { return outgoing_[static_cast<std::size_t>(rank)] != nullptr; }
   const char* name() const noexcept override { return "shared"; }
   std::size_t most_bytes() const noexcept override { return most_bytes_; }
   void send(int to, std::span<const std::byte> packet) override { push(to, packet_type, packet); }
   void send_large(int to, std::span<const std::byte> head, std::span<const std::byte> body, void* token) override;
   bool anything() const noexcept override;
-  std::atomic<std::uint32_t>* doorbell() noexcept override { return &segment_->block(rank()).doorbell; }
+  std::atomic<std::uint32_t>* doorbell() noexcept override { return &segment_->block(segment_->rank()).doorbell; }
   void announce_failure(const std::string& reason) noexcept override { segment_->announce_failure(reason); }
-  void blame(int rank, const std::string& how) noexcept override { segment_->blame(rank, how); }
+  /// Ranks of other hosts have no block that could be named.
+  void blame(int rank, const std::string& how) noexcept override {
+    if (arena_.shared_with(rank)) segment_->blame(place(rank), how);
+  }
   void use(std::span<const int> processors, int workers) noexcept override { segment_->use(processors, workers); }
   bool oversubscribed() const noexcept override { return segment_->oversubscribed(); }
   bool poll(Receiver& receiver) override;
   void abandon() noexcept override {
     abandoned_.store(true);
-    segment_->block(rank()).abandoned.store(1);
+    segment_->block(segment_->rank()).abandoned.store(1);
     const std::lock_guard ended(body_mutex_);
   }
   bool all_sent() noexcept override { return backlog_.load(std::memory_order_relaxed) == 0; }
@@ -86,8 +99,10 @@ class SharedTransport final : public Transport {
   SharedMemory* shared_memory() noexcept override { return &arena_; }
 
  private:
+  int rank_at(int place) const noexcept { return host_[static_cast<std::size_t>(place)]; }
+  int place(int rank) const noexcept { return places_[static_cast<std::size_t>(rank)]; }
   /// Whether the rank has left: it receives nothing any more.
-  bool has_left(int rank) const noexcept { return segment_->block(rank).state.load() == RankBlock::left; }
+  bool has_left(int rank) const noexcept { return segment_->block(place(rank)).state.load() == RankBlock::left; }
 
   /// Types of records.
   static constexpr std::uint64_t packet_type = 0, announce_type = 1, ack_type = 2, request_pieces_type = 3,
@@ -133,7 +148,8 @@ class SharedTransport final : public Transport {
   };
   /// The channel from one other rank, by the polling thread.
   struct alignas(apart) Incoming {
-    explicit Incoming(std::span<std::byte> memory) : ring(memory) {}
+    Incoming(int rank, std::span<std::byte> memory) : from(rank), ring(memory) {}
+    const int from;
     RecordRing ring;
     std::map<std::uint64_t, PendingReceive> pending;  // by id
     bool can_read = true;                             // process_vm_readv has not failed yet
@@ -143,9 +159,9 @@ class SharedTransport final : public Transport {
   /// Moves records from the backlog to the ring, until that is full.
   void send_backlog(int to);
   void send_pieces();
-  void receive_large(int from, std::span<const std::byte> announce, Receiver& receiver);
-  void receive_piece(int from, std::span<const std::byte> piece, Receiver& receiver);
-  bool read_memory(int from, std::byte* to, const Announce& what) noexcept;
+  void receive_large(Incoming& in, std::span<const std::byte> announce, Receiver& receiver);
+  void receive_piece(Incoming& in, std::span<const std::byte> piece, Receiver& receiver);
+  bool read_memory(Incoming& in, std::byte* to, const Announce& what) noexcept;
   void complete_large(std::uint64_t id, Receiver& receiver);
   template <typename What>
   void reply(int to, std::uint64_t type, const What& what) {
@@ -153,12 +169,14 @@ class SharedTransport final : public Transport {
   }
 
   const std::unique_ptr<Segment> segment_;
+  const std::vector<int> host_;    // ranks by place in the segment
+  const std::vector<int> places_;  // by rank; -1: on another host
   std::unique_ptr<Watch> watch_;
   Receiver* receiver_ = nullptr;  // set by `watch`
   Arena arena_;
   std::size_t most_bytes_ = 0;
-  std::vector<std::unique_ptr<Outgoing>> outgoing_;  // by rank; null for this one
-  std::vector<std::unique_ptr<Incoming>> incoming_;
+  std::vector<std::unique_ptr<Outgoing>> outgoing_;  // by rank; null for this one, and on other hosts
+  std::vector<std::unique_ptr<Incoming>> incoming_;  // from the others of this host
   std::mutex body_mutex_;               // held while bodies are read or written, so that `abandon` waits for that
   std::atomic<bool> abandoned_{false};  // the run has failed; set once, by any thread
   std::mutex pending_mutex_;            // protects the two below

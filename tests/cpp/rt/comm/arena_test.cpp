@@ -17,7 +17,7 @@ struct ArenaOfRank : testing::Test {
   ArenaOfRank() { close(descriptor); }
   const int descriptor = Segment::make(2);
   Segment segment{descriptor, 0};
-  Arena arena{segment};
+  Arena arena{segment, {0, 1}};
 };
 
 TEST_F(ArenaOfRank, GivesPiecesApartThatCanBeWritten) {
