@@ -90,6 +90,17 @@ inline const char* message_of(const std::exception& error) noexcept {
   return what == nullptr ? "an exception without a message" : what;
 }
 
+/// The message of the exception that is being handled.
+inline std::string message_of_current() {
+  try {
+    throw;
+  } catch (const std::exception& error) {
+    return message_of(error);
+  } catch (...) {
+    return "an exception that is no std::exception";
+  }
+}
+
 }  // namespace detail
 
 }  // namespace taskgrain::rt

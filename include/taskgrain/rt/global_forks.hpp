@@ -41,17 +41,14 @@ struct ThrownElsewhere : std::runtime_error {
 
 namespace detail {
 
-/// The message of `ThrownElsewhere` on the other ranks; nothing if rank 0 has not thrown.
-inline std::optional<std::string> text_of(const std::exception_ptr& thrown) {
-  if (!thrown) return std::nullopt;
+/// The message of `ThrownElsewhere` on other ranks, for the exception that this rank handles.
+inline std::string text_for_others(int rank) {
   try {
-    std::rethrow_exception(thrown);
-  } catch (const ThrownElsewhere& elsewhere) {
-    return elsewhere.what();
-  } catch (const std::exception& error) {
-    return std::string("rank 0: ") + message_of(error);
+    throw;
+  } catch (const ThrownElsewhere& thrown) {  // which says where
+    return thrown.what();
   } catch (...) {
-    return "rank 0: an exception that is no std::exception";
+    return "rank " + std::to_string(rank) + ": " + message_of_current();
   }
 }
 
@@ -201,6 +198,7 @@ class GlobalForks {
     typename detail::TypedCall<R(Args...)>::Kept result{};
     auto* const bytes = reinterpret_cast<std::byte*>(&result);
     std::exception_ptr thrown;
+    std::optional<std::string> text;  // of what was thrown
     fork_join(memory_->runtime(), [&] {
       const detail::ScopedValue inside(detail::in_program, false);  // a fence would wait for ranks that take forks
       try {
@@ -213,9 +211,9 @@ class GlobalForks {
         throw;
       } catch (...) {
         thrown = std::current_exception();
+        text = detail::text_for_others(core_->rank());
       }
-      if (core_->rank() == 0)
-        detail::failing_all(memory_->core(), [&] { core_->end(bytes, sizeof result, detail::text_of(thrown)); });
+      if (core_->rank() == 0) detail::failing_all(memory_->core(), [&] { core_->end(bytes, sizeof result, text); });
     });
     memory_->fence();  // before a rank leaves by an exception, all know of it
     if (thrown) std::rethrow_exception(thrown);

@@ -11,6 +11,12 @@ namespace taskgrain::rt::detail {
 
 namespace {
 
+PacketHead head_of(std::span<const std::byte> packet) noexcept {
+  PacketHead head{};
+  std::memcpy(&head, packet.data(), sizeof head);
+  return head;
+}
+
 /// Reads the arguments. It begins at the head, as the Writer did, because both align relative to their beginning.
 Reader arguments_of(std::span<const std::byte> packet) {
   Reader arguments(packet);
@@ -21,8 +27,7 @@ Reader arguments_of(std::span<const std::byte> packet) {
 }  // namespace
 
 void Delivery::packet(int from, std::span<const std::byte> bytes) {
-  PacketHead head{};
-  std::memcpy(&head, bytes.data(), sizeof head);
+  const PacketHead head = head_of(bytes);
   if (head.kind >= Control::first) [[unlikely]]
     return receive_control(from, head.kind, bytes.subspan(sizeof head));
   if (failure_.exists() || closing_) [[unlikely]]
@@ -40,7 +45,7 @@ const DeclaredKind* Delivery::deliverable(const PacketHead& head) noexcept {
 
 void Delivery::run(int from, const DeclaredKind& kind, std::span<const std::byte> packet) noexcept {
   // The sender means another kind by this number. Its declaration comes, or has come, and fails this rank.
-  if (reinterpret_cast<const PacketHead*>(packet.data())->check != kind.check) [[unlikely]]
+  if (head_of(packet).check != kind.check) [[unlikely]]
     return;
   guarded(kind, [&] {
     Reader arguments = arguments_of(packet);
@@ -52,24 +57,18 @@ void Delivery::run(int from, const DeclaredKind& kind, std::span<const std::byte
 template <typename Function>
 void Delivery::guarded(const DeclaredKind& kind, const Function& function) noexcept {
   if (failure_.exists() || closing_) return;
-  const auto fail_with = [&](const char* what) {
-    const Worker* const worker = engine_.here();
-    failure_.fail((kind.name + " " + std::to_string(kind.number) + " failed: " + what +
-                   (worker == nullptr ? "" : worker->engine().waiting_here()))
-                      .c_str());
-  };
   try {
     function();
-  } catch (const std::exception& error) {
-    fail_with(message_of(error));
   } catch (...) {
-    fail_with("an exception that is no std::exception");
+    const Worker* const worker = engine_.here();
+    failure_.fail((kind.name + " " + std::to_string(kind.number) + " failed: " + message_of_current() +
+                   (worker == nullptr ? "" : worker->engine().waiting_here()))
+                      .c_str());
   }
 }
 
 Transport::Receiver::Place Delivery::place(int, std::span<const std::byte> bytes, std::size_t size) {
-  PacketHead head{};
-  std::memcpy(&head, bytes.data(), sizeof head);
+  const PacketHead head = head_of(bytes);
   auto large =
       std::make_unique<Large>(head.kind, std::vector<std::byte>(bytes.begin(), bytes.end()), std::vector<std::byte>());
   std::byte* to = nullptr;
@@ -91,8 +90,7 @@ Transport::Receiver::Place Delivery::place(int, std::span<const std::byte> bytes
 }
 
 bool Delivery::take_in_place(int from, std::span<const std::byte> bytes, std::span<const std::byte> body) {
-  PacketHead head{};
-  std::memcpy(&head, bytes.data(), sizeof head);
+  const PacketHead head = head_of(bytes);
   if (head.kind != Control::long_message) return false;
   packet(from, body);
   return true;
@@ -103,8 +101,7 @@ void Delivery::arrived(int from, void* token) {
   if (large->kind == Control::long_message) return packet(from, large->body);
   if (failure_.exists() || closing_) return;
   engine_.mark_busy();
-  PacketHead head{};
-  std::memcpy(&head, large->head.data(), sizeof head);
+  const PacketHead head = head_of(large->head);
   // If it was placed, `place` was called, and so `process` must be.
   if (const DeclaredKind* const kind = large->placed ? kinds_.find(head.kind) : deliverable(head))
     return process(*kind, *large);
@@ -112,7 +109,7 @@ void Delivery::arrived(int from, void* token) {
 }
 
 void Delivery::process(const DeclaredKind& kind, const Large& large) noexcept {
-  if (reinterpret_cast<const PacketHead*>(large.head.data())->check != kind.check) return;  // another kind, as in `run`
+  if (head_of(large.head).check != kind.check) return;  // another kind, as in `run`
   guarded(kind, [&] {
     if (!large.placed) {  // it was unexpected, so its body is in memory of the runtime
       Reader where = arguments_of(large.head);
@@ -159,7 +156,7 @@ void Delivery::take_from_self() {
     const Place where = place(outbox_.rank(), head, body.size());
     if (!body.empty()) std::memmove(where.to, body.data(), body.size());
     arrived(outbox_.rank(), where.token);
-    reusable(new Large{reinterpret_cast<const PacketHead*>(head.data())->kind, head, {}});
+    reusable(new Large{head_of(head).kind, head, {}});
   }
 }
 

@@ -143,10 +143,8 @@ void Engine::notify_ranks(const std::exception_ptr& failure) noexcept {
   try {
     std::rethrow_exception(failure);
   } catch (const RankFailed&) {  // the other ranks know it
-  } catch (const std::exception& error) {
-    progress_->fail(surely([&] { return message_of(error) + waiting_here(); }).c_str());
   } catch (...) {
-    progress_->fail("an exception that is no std::exception");
+    progress_->fail(surely([&] { return message_of_current() + waiting_here(); }).c_str());
   }
 }
 

@@ -56,13 +56,7 @@ void Failures::report(Handler& handler, const std::string& task) noexcept {
     failure->told = surely([] { return std::make_shared<std::atomic<Told>>(Told::no); });
   failure->exception = surely([&] {
     try {
-      try {
-        throw;
-      } catch (const std::exception& error) {
-        throw TaskFailed(task, message_of(error));
-      } catch (...) {
-        throw TaskFailed(task, "an exception that is no std::exception");
-      }
+      throw TaskFailed(task, message_of_current());
     } catch (TaskFailed& error) {
       error.told_ = failure->told;
       return std::current_exception();

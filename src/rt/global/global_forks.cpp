@@ -366,12 +366,8 @@ void GlobalForksOfRanks::run(const Taken& taken) {
     threw = false;
   } catch (const RankFailed&) {
     throw;
-  } catch (const ThrownElsewhere& thrown) {  // which says where
-    error = message_of(thrown);
-  } catch (const std::exception& thrown) {
-    error = "rank " + std::to_string(rank()) + ": " + message_of(thrown);
   } catch (...) {
-    error = "rank " + std::to_string(rank()) + ": an exception that is no std::exception";
+    error = text_for_others(rank());
   }
   memory_->release();
   const auto* const text = reinterpret_cast<std::byte*>(error.data());

@@ -174,14 +174,7 @@ void GlobalMemoryOfRanks::close() noexcept {
 }
 
 void GlobalMemoryOfRanks::fail() noexcept {
-  if (ranks() == 1) return;
-  try {
-    throw;
-  } catch (const std::exception& error) {
-    comm_->messages().fail_for(rank(), message_of(error));
-  } catch (...) {
-    comm_->messages().fail_for(rank(), "an exception that is no std::exception");
-  }
+  if (ranks() > 1) comm_->messages().fail_for(rank(), message_of_current());
 }
 
 void GlobalMemoryOfRanks::wait_until(const std::function<bool()>& done) {

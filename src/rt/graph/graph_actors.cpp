@@ -164,16 +164,15 @@ void GraphActors::satisfy_if_running(std::uint64_t number, std::size_t k) {
 void GraphActors::notify_ranks(const std::exception_ptr& why) noexcept {
   if (!across_ranks_) return;
   ProgressEngine& ranks = runtime_.options().communicator->messages().progress_engine();
-  constexpr const char* what = "an event that a launch waits for has failed";
-  try {
+  const std::string text = surely([&] {
+    const std::string what = outline_.names.graph() + ": an event that a launch waits for has failed: ";
     try {
       std::rethrow_exception(why);
-    } catch (const std::exception& error) {
-      ranks.fail((outline_.names.graph() + ": " + what + ": " + message_of(error)).c_str());
+    } catch (...) {
+      return what + message_of_current();
     }
-  } catch (...) {  // no memory, or an exception that is no std::exception
-    ranks.fail(what);
-  }
+  });
+  ranks.fail(text.c_str());
 }
 
 std::string GraphActors::task_text(std::uint32_t node, std::int64_t iteration) const {

@@ -111,13 +111,7 @@ void AcrossRanks::note_trace(std::uint64_t id) {
 }
 
 void AcrossRanks::note_thrown() {
-  try {
-    throw;
-  } catch (const std::exception& error) {
-    thrown_ = message_of(error);
-  } catch (...) {
-    thrown_ = "an exception that is no std::exception";
-  }
+  thrown_ = message_of_current();
   note(1);
 }
 
