@@ -26,21 +26,8 @@ namespace detail {
 class CompiledBody;
 struct Compiler;
 
-/// The number of a graph, which is never given twice, and while it lives its name.
-class GraphIdentity {
- public:
-  explicit GraphIdentity(const std::string& name);
-  ~GraphIdentity();
-  GraphIdentity(const GraphIdentity&) = delete;
-  GraphIdentity& operator=(const GraphIdentity&) = delete;
-
-  std::uint32_t number() const noexcept { return number_; }
-
- private:
-  std::uint32_t number_;
-};
-
-[[noreturn]] void node_of_another_graph(const std::string& graph, std::uint32_t node, std::uint32_t other);
+/// Never given twice.
+std::uint32_t new_graph_number() noexcept;
 }  // namespace detail
 
 /// Arguments of a task: its iteration and its worker.
@@ -54,8 +41,8 @@ class TaskGraph {
  public:
   struct Node {
     std::uint32_t index = UINT32_MAX;
-    std::uint32_t graph =
-        0;  ///< the number of its graph; 0: not said, and compiling finds whether there is such a node
+    /// The number of its graph; 0: not said, and compiling finds whether there is such a node.
+    std::uint32_t graph = 0;
   };
 
   /// \param name  of the graph, for errors and traces
@@ -146,8 +133,8 @@ class TaskGraph {
   };
 
   std::uint32_t index(Node node) const {
-    if (node.graph != 0 && (identity_ == nullptr || node.graph != identity_->number())) [[unlikely]]
-      detail::node_of_another_graph(names_.graph(), node.index, node.graph);
+    if (node.graph != 0 && node.graph != number_) [[unlikely]]
+      throw UsageError(names_.graph() + ": an edge names node " + std::to_string(node.index) + " of another graph");
     return node.index;
   }
   void need_ranks() const {
@@ -155,14 +142,14 @@ class TaskGraph {
       throw UsageError(names_.graph() + " has no communicator: make it with TaskGraph(communicator, name)");
   }
   Node add(Record record, std::string name) {
-    if (identity_ == nullptr) identity_ = std::make_shared<detail::GraphIdentity>(names_.graph());
+    if (number_ == 0) number_ = detail::new_graph_number();
     nodes_.push_back(std::move(record));
     names_.name(nodes_.size() - 1, std::move(name));
-    return {static_cast<std::uint32_t>(nodes_.size() - 1), identity_->number()};
+    return {static_cast<std::uint32_t>(nodes_.size() - 1), number_};
   }
 
   detail::TaskNames names_;
-  std::shared_ptr<detail::GraphIdentity> identity_;  // from the first node on
+  std::uint32_t number_ = 0;  // from the first node on
   std::vector<Record> nodes_;
   std::vector<Edge> edges_;
   Communicator* ranks_ = nullptr;

@@ -1,8 +1,8 @@
 #include "graph_compiler.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <map>
-#include <mutex>
 #include <utility>
 #include <vector>
 
@@ -70,7 +70,7 @@ Outline Compiler::outline(bool traced) && {
                {}};
   for (std::uint32_t n = 0; traced && n < size(); ++n)
     for (const Out& edge : out[n]) left.edges.push_back({n, edge.to, edge.carried});
-  if (graph.identity_ != nullptr) left.graph = graph.identity_->number();
+  left.graph = graph.number_;
   left.owned = std::move(graph.owned_);
   std::vector<bool> member(static_cast<std::size_t>(workers), false);
   for (std::uint32_t n = 0; n < size(); ++n)
@@ -260,43 +260,9 @@ void Compiler::remove_implied_edges() {
     std::erase_if(out[a], [&](const Out& edge) { return !edge.carried && implied[edge.to] == a; });
   }
 }
-
-namespace {
-
-/// The names of all graphs that exist, for error messages.
-struct Names {
-  std::mutex mutex;  // protects the members below
-  std::map<std::uint32_t, std::string> names;
-  std::uint32_t last = 0;
-};
-
-/// Never destroyed, because a static graph may be destroyed after other statics.
-Names& all() {
-  static Names& names = *new Names;
-  return names;
-}
-
-}  // namespace
-
-GraphIdentity::GraphIdentity(const std::string& name) {
-  const std::lock_guard lock(all().mutex);
-  all().names.emplace(number_ = ++all().last, name);
-}
-
-GraphIdentity::~GraphIdentity() {
-  const std::lock_guard lock(all().mutex);
-  all().names.erase(number_);
-}
-
-void node_of_another_graph(const std::string& graph, std::uint32_t node, std::uint32_t other) {
-  const std::lock_guard lock(all().mutex);
-  const auto found = all().names.find(other);
-  std::string text = graph;
-  text += ": an edge names node ";  // GCC 12 warns of the same with +
-  text += std::to_string(node);
-  text += " of another graph, ";
-  text += found == all().names.end() ? "which is gone" : found->second;
-  throw UsageError(text);
+std::uint32_t new_graph_number() noexcept {
+  static std::atomic<std::uint32_t> last{0};
+  return last.fetch_add(1, std::memory_order_relaxed) + 1;
 }
 
 }  // namespace taskgrain::rt::detail

@@ -138,20 +138,19 @@ TEST_P(Compiling, ActionsMayBeLargeOrOwnSomething) {
 }
 
 TEST(TaskGraphs, RefuseNodesOfOtherGraphs) {
-  using testing::AllOf;
   using testing::HasSubstr;
   using testing::ThrowsMessage;
   TaskGraph one("one"), two("two");
   const auto a = one.task(0, [] {}), b = two.task(0, [] {}), c = two.task(0, [] {});
-  const auto refused = [](const auto& graph, const auto& other) {
-    return ThrowsMessage<UsageError>(AllOf(HasSubstr(graph), HasSubstr("of another graph"), HasSubstr(other)));
+  const auto refused = [](const std::string& graph) {
+    return ThrowsMessage<UsageError>(graph + ": an edge names node 0 of another graph");
   };
-  EXPECT_THAT([&] { one.edge(a, b); }, refused("one: ", "two"));
-  EXPECT_THAT([&] { one.carried_edge(b, a); }, refused("one: ", "two"));
-  EXPECT_THAT([&] { two.edge(a, c); }, refused("two: ", "one"));
-  EXPECT_THAT([&] { TaskGraph("empty").edge(a, a); }, refused("empty: ", "one"));
+  EXPECT_THAT([&] { one.edge(a, b); }, refused("one"));
+  EXPECT_THAT([&] { one.carried_edge(b, a); }, refused("one"));
+  EXPECT_THAT([&] { two.edge(a, c); }, refused("two"));
+  EXPECT_THAT([&] { TaskGraph("empty").edge(a, a); }, refused("empty"));
   const auto gone = TaskGraph("gone").task(0, [] {});
-  EXPECT_THAT([&] { one.edge(a, gone); }, refused("one: ", "which is gone"));
+  EXPECT_THAT([&] { one.edge(a, gone); }, refused("one"));
   two.edge(b, c);
   two.edge(b, TaskGraph::Node());  // found when compiling
   Runtime runtime({.workers = 1, .pin = false});
