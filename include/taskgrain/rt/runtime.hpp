@@ -1,6 +1,6 @@
 #pragma once
 
-/// Pinned threads that run tasks. The faces stand on it: Taskflow, CompiledGraph.
+/// Pinned threads that run tasks. The faces stand on it: Taskflow, CompiledGraph, Sequence, fork_join.
 ///
 ///     rt::Runtime runtime({.workers = 4});
 ///     rt::Taskflow<int> flow(runtime, "hello");

@@ -13,7 +13,6 @@
 
 #include <atomic>
 #include <bit>
-#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
@@ -134,15 +133,6 @@ class alignas(apart) InjectionQueue {
   std::mutex mutex_;              // protects the list
   std::vector<Entry> list_;
   std::vector<Entry> taken_;  // by the worker
-};
-
-/// The concept of both. A sender adds an entry, and then wakes the worker if it sleeps (Sleeper).
-template <typename S>
-concept PollSource = requires(S source, const S& seen, void (*deliver)(const Entry&)) {
-  /// Its time does not depend on the number of senders.
-  { seen.empty() } noexcept -> std::same_as<bool>;
-  /// Removes all entries, and calls `deliver(entry)` for each.
-  source.take(deliver);
 };
 
 }  // namespace taskgrain::rt::detail

@@ -274,8 +274,6 @@ class alignas(apart) Worker {
   Inbox inbox_;
   // [k]: the mailbox at worker k. It is `closed_` until worker k has made one and has stored its address here.
   std::unique_ptr<std::atomic<Mailbox*>[]> outboxes_;
-
-  static_assert(PollSource<Inbox> && PollSource<InjectionQueue>);
   IdleState idle_state_;
   alignas(apart) Sleeper sleeper_;  // written by this worker and by who wakes it
   InjectionQueue injected_;
