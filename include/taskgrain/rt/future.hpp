@@ -49,9 +49,6 @@ struct Follower {
 ///   followers = those who wait for it, or the mark `ended`, after which nobody else is added
 class FutureState {
  public:
-  FutureState(const FutureState&) = delete;
-  FutureState& operator=(const FutureState&) = delete;
-
   Engine& engine() const noexcept { return engine_; }
   bool ended() const noexcept { return followers_.load(std::memory_order_acquire) == &ended_mark; }
   /// Whether nobody runs it yet, and anyone may.

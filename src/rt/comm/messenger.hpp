@@ -39,8 +39,6 @@ class Messenger final : public Messages {
   Messenger(std::unique_ptr<Transport> transport, const CommunicatorOptions& options,
             std::shared_ptr<void> kept = nullptr);
   ~Messenger() override;
-  Messenger(const Messenger&) = delete;
-  Messenger& operator=(const Messenger&) = delete;
 
   /// From any thread: the process of a rank has ended, or its connection has failed.
   void lost(int rank, const std::string& why) noexcept { failure_.lost(rank, why); }

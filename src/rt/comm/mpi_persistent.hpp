@@ -31,8 +31,6 @@ class MpiPersistentMessages {
   MpiPersistentMessages(MPI_Comm comm, int first, int most, std::size_t piece_bytes,
                         std::function<void(int rank, const char* call, int code)> report_error);
   ~MpiPersistentMessages();
-  MpiPersistentMessages(const MpiPersistentMessages&) = delete;
-  MpiPersistentMessages& operator=(const MpiPersistentMessages&) = delete;
 
   // -- under MpiTransport::mpi_
 

@@ -73,8 +73,6 @@ class MpiTransport final : public Transport {
   ///                     what MPI says
   explicit MpiTransport(MPI_Comm ranks, MpiTransportOptions options = {});
   ~MpiTransport() override;
-  MpiTransport(const MpiTransport&) = delete;
-  MpiTransport& operator=(const MpiTransport&) = delete;
 
   int rank() const noexcept override { return rank_; }
   int ranks() const noexcept override { return ranks_; }

@@ -93,8 +93,6 @@ class RankEdges {
   /// By all ranks. Leaves out waits of the programs that others imply.
   RankEdges(Messages& ranks, const Compiler& graph, InOrderPrograms& programs);
   ~RankEdges();
-  RankEdges(const RankEdges&) = delete;
-  RankEdges& operator=(const RankEdges&) = delete;
 
   /// \param resume  resume(worker) is called by the polling thread when a parked worker may go on. Null: call it no
   ///   more

@@ -58,8 +58,6 @@ class CompiledBody {
   /// \param transfers  between ranks, before each task
   CompiledBody(Runtime& runtime, std::shared_ptr<DataRegistry> registry, const Body& body, const std::string& name,
                Communicator* ranks = nullptr, const std::vector<std::vector<Transfer>>& transfers = {});
-  CompiledBody(const CompiledBody&) = delete;
-  CompiledBody& operator=(const CompiledBody&) = delete;
 
   /// All that a body uses here, once; and a token, so that one launch comes after the other.
   std::vector<Access> accesses(const Body& of) const;

@@ -33,8 +33,6 @@ class Counters {
  public:
   Counters() : Counters(64, odd) {}
   ~Counters() { clear(); }
-  Counters(const Counters&) = delete;
-  Counters& operator=(const Counters&) = delete;
 
   /// Tasks that wait. Any thread may ask; the owner writes it.
   std::size_t size() const noexcept { return size_.load(std::memory_order_acquire); }

@@ -46,8 +46,6 @@ class Engine {
   /// \throws UsageError, std::system_error
   explicit Engine(RuntimeOptions options);
   ~Engine();
-  Engine(const Engine&) = delete;
-  Engine& operator=(const Engine&) = delete;
 
   /// As given, with defaults filled in.
   const RuntimeOptions& options() const noexcept { return options_; }

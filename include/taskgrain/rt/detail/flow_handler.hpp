@@ -38,8 +38,6 @@ class FlowHandler final : public Handler {
     if constexpr (WithNumber<Tasks, K>)
       for (unsigned w = 0; w < workers_; ++w) shares_[w].waiting.number_by(tasks.functions);
   }
-  FlowHandler(const FlowHandler&) = delete;
-  FlowHandler& operator=(const FlowHandler&) = delete;
 
   FlowTasks<K, Tasks> tasks;
   std::atomic<bool> has_dropped{false};  // since who reads it has reset it

@@ -41,8 +41,6 @@ class alignas(apart) Mailbox {
   static Owner make(void* memory, std::size_t capacity, int number) noexcept {
     return Owner(new (memory) Mailbox(capacity, number));
   }
-  Mailbox(const Mailbox&) = delete;
-  Mailbox& operator=(const Mailbox&) = delete;
 
   /// Of the receiver's mailboxes, counted from 0.
   int number() const noexcept { return number_; }

@@ -33,8 +33,6 @@ class Branch {
   using Run = void (*)(Branch&) noexcept;
 
   explicit Branch(Run how) noexcept : run_(how) {}
-  Branch(const Branch&) = delete;
-  Branch& operator=(const Branch&) = delete;
 
   void run() noexcept { run_(*this); }
 

@@ -89,8 +89,6 @@ class Trace {
  public:
   explicit Trace(std::size_t workers) : lanes_(workers) {}
   ~Trace();
-  Trace(const Trace&) = delete;
-  Trace& operator=(const Trace&) = delete;
 
   TraceLane& lane(std::size_t worker) noexcept { return lanes_[worker]; }
 
