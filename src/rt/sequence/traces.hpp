@@ -63,8 +63,7 @@ class Traces {
   void stop_graphs() noexcept;
   /// All tasks were dropped.
   void forget() noexcept;
-
-  Sequence::TraceStatistics statistics;
+  TraceStatistics statistics;
 
  private:
   /// Two launches may be there at once, or as many as have the tasks of a window.
