@@ -45,6 +45,9 @@ class [[nodiscard]] Unpinned {
 
 namespace detail {
 
+/// Binds the calling thread. \returns false, with errno, if the kernel refuses it
+bool bind_to(const std::vector<int>& processors);
+
 /// For each worker the others, nearest first, by the caches and memory that their processors share.
 std::vector<std::vector<int>> by_distance(const std::vector<int>& processors);
 

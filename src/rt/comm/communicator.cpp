@@ -2,7 +2,6 @@
 
 #include <charconv>
 #include <cstdlib>
-#include <cstring>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -16,14 +15,19 @@ namespace taskgrain::rt {
 
 namespace {
 
+/// Nothing if the text is no number.
+std::optional<int> parsed(std::string_view text) {
+  int number = 0;
+  const auto [at, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && at == text.data() + text.size() ? std::optional(number) : std::nullopt;
+}
+
 /// A number that taskgrain-run has put into the environment. \throws UsageError
 std::optional<int> number_of(const char* variable) {
   const char* const text = std::getenv(variable);
   if (text == nullptr) return std::nullopt;
-  int number = 0;
-  const char* const end = text + std::strlen(text);
-  const auto [at, error] = std::from_chars(text, end, number);
-  if (error != std::errc() || at != end || number < 0)
+  const std::optional<int> number = parsed(text);
+  if (number.value_or(-1) < 0)
     throw UsageError(std::string(variable) + " is '" + text +
                      "', allowed are numbers from 0, as taskgrain-run sets it");
   return number;
@@ -51,10 +55,7 @@ void check_launcher() {
   for (const auto& [variable, of_one, with] : signs_of_ranks) {
     const char* const text = std::getenv(variable);
     if (text == nullptr || (with != nullptr && std::getenv(with) == nullptr)) continue;
-    const char* const end = text + std::strlen(text);
-    int number = 0;
-    const auto [at, error] = std::from_chars(text, end, number);
-    if (error != std::errc() || at != end || number <= of_one) continue;
+    if (parsed(text).value_or(0) <= of_one) continue;
     throw UsageError("another launcher has started this program as several processes (" + std::string(variable) +
                      " is " + text +
                      "), each of which would be rank 0 of 1. A Communicator needs taskgrain-run; for "

@@ -1,7 +1,6 @@
 #include "comm/launcher.hpp"
 
 #include <fcntl.h>
-#include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -22,6 +21,7 @@
 
 #include "comm/memory_file.hpp"
 #include "comm/segment.hpp"
+#include "taskgrain/rt/cores.hpp"
 
 namespace taskgrain::rt::detail {
 
@@ -61,18 +61,6 @@ void fill_standard_files() {
       close(file);
       return;
     }
-}
-
-bool bind_to(const std::vector<int>& processors) {
-  const int most = *std::ranges::max_element(processors) + 1;
-  cpu_set_t* const set = CPU_ALLOC(most);
-  if (set == nullptr) return false;
-  const std::size_t bytes = CPU_ALLOC_SIZE(most);
-  CPU_ZERO_S(bytes, set);
-  for (const int processor : processors) CPU_SET_S(static_cast<std::size_t>(processor), bytes, set);
-  const bool bound = sched_setaffinity(0, bytes, set) == 0;
-  CPU_FREE(set);
-  return bound;
 }
 
 /// The children of this process, with the orphans that it has adopted as subreaper.

@@ -64,15 +64,6 @@ std::vector<int> processors_of(hwloc_const_bitmap_t set) {
   return processors;
 }
 
-bool bind_to(const std::vector<int>& processors) {
-  const Set set(hwloc_bitmap_alloc());
-  for (const int processor : processors) {
-    if (processor < 0) return false;  // hwloc would make room for four billion
-    hwloc_bitmap_set(set.get(), static_cast<unsigned>(processor));
-  }
-  return hwloc_linux_set_tid_cpubind(topology(), 0, set.get()) == 0;
-}
-
 /// The processors that a thread may run on, of all that the kernel has; none if the thread is gone.
 Set affinity_of(pid_t thread) {
   std::vector<cpu_set_t> mask(1);
@@ -108,6 +99,15 @@ std::string core_of(int processor) {
 constinit thread_local Pinned* innermost = nullptr;
 
 }  // namespace
+
+bool detail::bind_to(const std::vector<int>& processors) {
+  const Set set(hwloc_bitmap_alloc());
+  for (const int processor : processors) {
+    if (processor < 0) return false;  // hwloc would make room for four billion
+    hwloc_bitmap_set(set.get(), static_cast<unsigned>(processor));
+  }
+  return hwloc_linux_set_tid_cpubind(topology(), 0, set.get()) == 0;
+}
 
 std::vector<std::vector<int>> usable_cores() {
   const Unpinned unpinned;  // else, if all threads were pinned, only their processors would be found
@@ -152,7 +152,7 @@ std::vector<std::vector<int>> detail::by_distance(const std::vector<int>& proces
 Pinned::Pinned(int processor) : outer_(innermost) {
   std::vector<int> before = bound_to();
   if (before != std::vector{processor}) {
-    if (!bind_to({processor})) {
+    if (!detail::bind_to({processor})) {
       std::string allowed;
       for (const auto& core : usable_cores())
         for (const int one : core) allowed += (allowed.empty() ? "" : ", ") + std::to_string(one);
@@ -173,7 +173,7 @@ Pinned::~Pinned() {
   if (pin == this && inner != nullptr)
     inner->before_ = std::move(before_);  // the thread stays where that one has bound it, and returns here after it
   else
-    bind_to(before_);
+    detail::bind_to(before_);
 }
 
 Unpinned::Unpinned() {
@@ -182,11 +182,11 @@ Unpinned::Unpinned() {
     if (!pin->before_.empty()) outermost = pin;
   if (outermost == nullptr) return;
   before_ = bound_to();
-  bind_to(outermost->before_);
+  detail::bind_to(outermost->before_);
 }
 
 Unpinned::~Unpinned() {
-  if (!before_.empty()) bind_to(before_);
+  if (!before_.empty()) detail::bind_to(before_);
 }
 
 }  // namespace taskgrain::rt

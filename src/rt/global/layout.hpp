@@ -14,7 +14,15 @@ namespace taskgrain::rt::detail {
 class GlobalHosts {
  public:
   /// \param first  for each rank, the first one of its host
-  GlobalHosts(const std::vector<int>& first, int rank);
+  GlobalHosts(const std::vector<int>& first, int rank) : of_(first.size()) {
+    for (std::size_t k = 0; k < first.size(); ++k) {
+      if (first[k] == static_cast<int>(k)) ranks_.emplace_back();
+      // A host's first rank has the lowest number of it, so its host is numbered already.
+      of_[k] = first[k] == static_cast<int>(k) ? number() - 1 : of(first[k]);
+      ranks_[static_cast<std::size_t>(of_[k])].push_back(static_cast<int>(k));
+    }
+    here_ = of(rank);
+  }
 
   int here() const noexcept { return here_; }
   int number() const noexcept { return static_cast<int>(ranks_.size()); }

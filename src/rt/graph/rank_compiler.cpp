@@ -1,5 +1,8 @@
 #include "rank_compiler.hpp"
 
+#include <algorithm>
+#include <iterator>
+
 #include <string>
 
 #include "graph_compiler.hpp"
@@ -104,37 +107,38 @@ LevelsOfRanks::LevelsOfRanks(Compiler& graph) : graph_(graph) {
 
 bool LevelsOfRanks::exchange(const std::vector<std::uint32_t>& levelled, std::size_t left) {
   if (!graph_.across_ranks()) return false;
-  struct Level {
-    std::uint64_t tag, level;  // the first one: how many are left
+  struct State {
+    bool any_left;  // nodes without a level
+    bool tells;     // levels of what others receive
   };
+  struct Level {
+    std::uint64_t tag, level;
+  };
+  std::vector<std::uint32_t> sends;
+  std::ranges::copy_if(levelled, std::back_inserter(sends),
+                       [&](std::uint32_t n) { return graph_.node(n).kind == Compiler::NodeKind::send; });
   Messages& ranks = ranks_of(graph_);
   Messages::Gathered sent(static_cast<std::size_t>(ranks.ranks()));
-  for (Bytes& bytes : sent) append(bytes, Level{left, 0});
-  for (const std::uint32_t n : levelled)
-    if (graph_.node(n).kind == Compiler::NodeKind::send) {
-      const auto& send = graph_.all_sends()[graph_.number[n]];
-      append(sent[static_cast<std::size_t>(send.rank)],
-             Level{send.tag, graph_.level[n] == 0 ? 0 : graph_.level[n] - 1});
-    }
-  bool any = false;
-  for (Bytes& bytes : sent) any = any || bytes.size() > sizeof(Level);
-  for (Bytes& bytes : sent) append(bytes, Level{any ? 1U : 0U, 0});  // the last one: whether this rank tells anything
+  for (Bytes& bytes : sent) append(bytes, State{left > 0, !sends.empty()});
+  for (const std::uint32_t n : sends) {
+    const auto& send = graph_.all_sends()[graph_.number[n]];
+    append(sent[static_cast<std::size_t>(send.rank)], Level{send.tag, graph_.level[n] == 0 ? 0 : graph_.level[n] - 1});
+  }
   const auto received = ranks.exchange(sent, "CompiledGraph");
-  bool any_left = false;
-  any = false;
+  bool any_left = false, any_tells = false;
   received_.clear();
   for (int rank = 0; rank < ranks.ranks(); ++rank) {
-    std::vector<Level> levels;
-    for_each_of<Level>(received[static_cast<std::size_t>(rank)], [&](const Level& one) { levels.push_back(one); });
-    any_left = any_left || levels.front().tag > 0;
-    any = any || levels.back().tag > 0;
-    for (std::size_t k = 1; k + 1 < levels.size(); ++k) {
-      const std::uint32_t n = nodes_.at({rank, levels[k].tag});
-      graph_.level[n] = static_cast<std::uint32_t>(levels[k].level);
+    std::span<const std::byte> bytes = received[static_cast<std::size_t>(rank)];
+    const auto state = take<State>(bytes);
+    any_left = any_left || state.any_left;
+    any_tells = any_tells || state.tells;
+    for_each_of<Level>(bytes, [&](const Level& one) {
+      const std::uint32_t n = nodes_.at({rank, one.tag});
+      graph_.level[n] = static_cast<std::uint32_t>(one.level);
       received_.push_back(n);
-    }
+    });
   }
-  return any && any_left;
+  return any_tells && any_left;
 }
 
 }  // namespace taskgrain::rt::detail

@@ -2,6 +2,8 @@
 
 /// The interface behind GlobalMemory and GlobalArray (src/rt/global).
 
+#include <algorithm>
+
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -40,7 +42,11 @@ struct GlobalLayout {
     return static_cast<std::size_t>(rank < first ? rank - first + ranks : rank - first);
   }
   /// How many elements of a rank lie before an index.
-  std::size_t before(int rank, std::size_t index) const noexcept;
+  std::size_t before(int rank, std::size_t index) const noexcept {
+    const std::size_t turn = block * static_cast<std::size_t>(ranks), begin = place(rank) * block;
+    const std::size_t rest = index % turn;
+    return index / turn * block + (rest < begin ? 0 : std::min(rest - begin, block));
+  }
   /// The k-th element of a rank.
   std::size_t index(int rank, std::size_t k) const noexcept {
     return (k / block * static_cast<std::size_t>(ranks) + place(rank)) * block + k % block;
