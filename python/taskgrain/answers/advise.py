@@ -144,7 +144,7 @@ class Choice:
     """The system that takes the least time for the tasks, and what it saves users of another one."""
 
     best: Answer
-    """The one that surely does most; others of which only a bound is known may do more."""
+    """The system that surely saves most; others with only a bound may save more."""
     saved: Mapping[str, Interval]
     """The share of the time of each other system that can be chosen, as far as it is known. Without a value
     where the order by the rounds that both have is another one, or only bounds are known."""

@@ -64,7 +64,7 @@ class Program:
 
     @property
     def mean(self) -> float:
-        """The mean work of the points that are measured: tasks, and those that pass outputs on."""
+        """The mean work of the measured points: tasks, and points that pass outputs on."""
         return self.total / self.steps.points
 
     @property
@@ -84,7 +84,7 @@ class Program:
         return output_bytes(self.steps)
 
     def lasting(self, mean: float) -> Program:
-        """The same with times of which the mean of the points is this, in seconds."""
+        """The same with other times, whose mean over the points is this, in seconds."""
         if abs(mean - self.mean) < _STORED:
             return self
         times = [one * (mean / self.mean) for one in self.graph.durations]

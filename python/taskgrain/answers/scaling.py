@@ -144,7 +144,7 @@ def left_out(results: Results) -> list[str]:
 
 
 def measured(results: Results) -> list[Scaling]:
-    """All of a folder, also those that have no size on several numbers of cores or nodes."""
+    """The scaling of a folder, also of problems without a size on several numbers of cores or nodes."""
     kind = str(results.study.table.get("experiment"))
     keeps = KEEPS.get(kind)
     if not keeps:

@@ -20,7 +20,7 @@ _BUSY = 1.1
 _DISTURBED = 0.1
 """The same for the share of the cores' time that others used, and of runs that they disturbed all along."""
 _MOSTLY = 0.5
-"""The share of disturbed runs from which on orders may be those of the disturbances."""
+"""The share of disturbed runs from which on disturbances may explain the order."""
 _FACTOR = 1.5
 """The factor from which on a half-width is shown as a factor, and not in per cent."""
 _SIMULATED = "These cells are simulated: no machine was measured."

@@ -270,7 +270,7 @@ def _kept_graph(program: Program, graph: GraphOptions, output: Path) -> GraphOpt
 
 
 def with_defaults(given: Mapping[str, Any]) -> dict[str, Any]:
-    """The graph options with what they leave open."""
+    """The graph options, with defaults for the rest."""
     found = dict(given)
     free = not rivals("width", found) and "width" not in found
     if free and "like" not in found and found.get("pattern") != "dag" and "dag" not in found:

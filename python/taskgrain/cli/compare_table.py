@@ -58,7 +58,7 @@ def _tables(out: Printer, found: Comparison, cells: Sequence[Compared]) -> None:
 
 
 def labels(cells: Sequence[Compared]) -> list[str]:
-    """Names of cells without what is the same in all of them."""
+    """The names of cells without the parts that all of them share."""
     systems = {(cell.system, cell.against) for cell in cells}
     workloads = {cell.workload for cell in cells}
     if len(systems) == 1 and len(workloads) > 1:

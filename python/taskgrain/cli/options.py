@@ -43,7 +43,7 @@ _OF_A_RUN = {name: CORE[name] for name in OF_A_RUN} | {
 """Options of a graph that say how it is run, not which workload it is."""
 _PANEL = "Graph"
 _DEFAULTS = {"pattern": CORE["pattern"].default}
-"""The defaults of the command line for what a study must say."""
+"""The defaults of the command line for fields that a study must give."""
 _IMBALANCED = "load_imbalance"
 """The kernel that a user of `--imbalance` means."""
 _CHOSEN = {"steps": "chosen automatically", "iterations": "", "width": "one for each core"}
@@ -102,7 +102,7 @@ class GraphOptions:
             raise InputError(error.field, error.value, f"{error.allowed}, or a time such as 20us") from None
 
     def settings(self, **given: Text | float) -> Settings:
-        """The settings of a measurement: those that are `given`, and those that options of a graph set."""
+        """The settings of a measurement: the `given` ones, and those that options of a graph set."""
         table: dict[str, Any] = {"validate": self.validate, "isa": self.isa}
         given |= {"steps": self.given.get("steps"), "first_iterations": self.given.get("iterations")}
         return take_settings(
@@ -160,7 +160,7 @@ def valued(
     panel: str | None = None,
     completion: Callable[[str], list[str]] | None = None,
 ) -> Any:
-    """An option with a value, whose `text` says what it is by default. `flags` are its names."""
+    """An option with a value, whose `text` names its default. `flags` are its names."""
     return typer.Option(
         *flags.split(),
         metavar=metavar,

@@ -34,7 +34,7 @@ def systems(folders: Systems = None, as_json: Json = False) -> None:
 
 
 def _lacks(probe: Probe) -> str:
-    """Says what is missing, and in few words how to get it; a table has no room for addresses."""
+    """Names the missing parts, and says in few words how to get them; a table has no room for addresses."""
     lacks = ", ".join("not built" if one.endswith("(not built)") else f"no {one}" for one in probe.missing)
     first = re.split(r"[,;(]", probe.install)[0].strip()
     return f"{lacks}: {first}" if first else lacks

@@ -1,1 +1,1 @@
-"""Results compared with each other: which sides, which cells can be compared, and what came of it."""
+"""Results compared with each other: the sides, the cells that can be compared, and the verdicts."""

@@ -38,8 +38,8 @@ CONFIDENCE = 0.95
 """The confidence that all intervals by which verdicts are given hold at once."""
 MARGIN = 0.05
 APART = 0.25
-"""A margin for sides that were measured apart, of which one session each shows no less: 80 to 125 %, as in
-tests of bioequivalence."""
+"""The margin for sides that were measured apart, because one session of each can show no less: 80 to 125 %,
+as in tests of bioequivalence."""
 _EXACT = Scatter(variance=0.0, within=0.0, freedom=USUAL.freedom)
 """The scatter of sessions that simulate the same: a number is uncertain only by what its search left open."""
 _RESAMPLES = 1000
@@ -65,7 +65,7 @@ class Question:
 
 @dataclass(frozen=True)
 class Compared:
-    """A cell of a contender, which is a later side, and that of the baseline, the first side."""
+    """A cell of a contender, which is a later side, and the same cell of the baseline, the first side."""
 
     contender: str
     baseline: str
@@ -80,7 +80,7 @@ class Compared:
     together: bool = False
     """True if both were measured side by side, round by round."""
     sessions: tuple[int, int] = (1, 1)
-    """The sessions of the contender, and those of the baseline."""
+    """The sessions of the contender, and the sessions of the baseline."""
     ratios: Mapping[Quantity, Ratio] = field(default_factory=dict)
     """The ratios, contender over baseline, as far as known."""
     between: Scatter | None = None
@@ -323,7 +323,7 @@ class _Pair:
     def _of_matched(
         self, each: Sequence[Ratio], quantity: Quantity, confidence: float
     ) -> tuple[Ratio | None, Scatter | None]:
-        """The ratio from those of the sessions in which both sides were measured together."""
+        """The ratio from the sessions in which both sides were measured together."""
         if len(each) == 1:
             if each[0].value is None and quantity == "metg":
                 return _bounds(self.contender[0].cell, self.baseline[0].cell), None
