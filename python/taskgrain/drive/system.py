@@ -111,7 +111,7 @@ class System:
     def probe(self) -> Probe:
         """Looks for the requirements of the system; starts nothing."""
         missing = [f"program {name}" for name in self.programs if shutil.which(name) is None]
-        for name in self.files:
+        for name in (*(word for word in self.command if word.startswith("{dir}/")), *self.files):
             path = Path(fill(name, self.folder, ()))
             if not path.exists():
                 built = path.is_relative_to(self.folder)  # others are the machine's

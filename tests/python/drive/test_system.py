@@ -28,7 +28,7 @@ def test_probe_says_what_is_missing(tmp_path: Path) -> None:
 
 
 def test_a_variant_can_be_another_build(tmp_path: Path) -> None:
-    text = LEAST + '[variants.other]\ncommand = ["{dir}/other"]\nfiles = ["{dir}/other"]\n'
+    text = LEAST + '[variants.other]\ncommand = ["{dir}/other"]\n'
     system = read(make(tmp_path / "it", text))
     (other,) = system.variants
     assert system.probe().available

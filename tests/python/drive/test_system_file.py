@@ -14,6 +14,7 @@ from taskgrain.words.errors import InputError, UsageError
 
 def test_a_full_file(tmp_path: Path) -> None:
     folder = make(tmp_path / "mpi", FULL)
+    (folder / "driver").touch()
     system = read(folder)
     assert (system.name, system.title, system.distributed, system.default) == ("mpi", "MPI", True, True)
     assert system.probe().available
