@@ -127,7 +127,7 @@ def fold_recording(
     `RuntimeError` for what are no events of a program."""
 
 def byte_count(text: str) -> int | None:
-    """Bytes as people write them, such as `1.5 MiB`; None if `text` is no whole number below 2^63."""
+    """Bytes as people write them, such as `1.5 MiB`; None if `text` is no whole number below 2^53."""
 
 MOST_TASKS_WITH_FAULT: int
 
