@@ -4,18 +4,15 @@
 
 #include <chrono>
 #include <cstdio>
-#include <iostream>
 #include <string>
 
-#include "../core/request.hpp"
-#include "../driver/protocol.hpp"
+#include "../reference/serve.hpp"
 #include "device.hpp"
 #include "launch.hpp"
 
 namespace {
 
 using namespace taskgrain;
-using Json = nlohmann::json;
 using Clock = std::chrono::steady_clock;
 
 /// One task.
@@ -54,15 +51,15 @@ class Kernels {
 };
 
 /// Work per second, of tasks of some milliseconds, during about `seconds`; as last measured, when clocks have settled.
-double rate(KernelSpec spec, double seconds, WorkUnit& unit) {
+Peak rate(KernelSpec spec, double seconds) {
   device::check_kernel(Kernel(spec, Isa::automatic), "reference");
   for (spec.iterations = 1; Kernels(spec).seconds(1) < 5e-3;) spec.iterations *= 2;
   Kernels kernels(spec);
-  unit = kernels.unit();
   constexpr int tasks = 4;
   const auto start = Clock::now();
   for (double took = kernels.seconds(tasks);; took = kernels.seconds(tasks))
-    if (std::chrono::duration<double>(Clock::now() - start).count() >= seconds) return tasks * kernels.work() / took;
+    if (std::chrono::duration<double>(Clock::now() - start).count() >= seconds)
+      return {{tasks * kernels.work() / took}, kernels.unit()};
 }
 
 /// FLOP/s in double precision without tensor cores at the highest clock, from the arithmetic throughputs of the CUDA
@@ -74,48 +71,19 @@ double promised() {
   return 2 * fmas * device::blocks() * 1e3 * device::attribute(cudaDevAttrClockRate);
 }
 
-Json handle(const Json& request) {
-  const auto& op = request["op"].get_ref<const std::string&>();
-  if (op == "hello") {
-    Json ready = {{"event", "ready"},
-                  {"protocol", protocol_version},
-                  {"system", "reference"},
-                  {"version", device::version()},
-                  {"nodes", 1},
-                  {"cores", 1},
-                  {"binding", Json::array()}};
-    ready.update(build_facts());
-    return ready;
-  }
-  if (op == "quit") return nullptr;
-  if (op != "peak") throw InvalidSpec("op", op, "hello, peak, quit");
-  const KernelSpec spec = kernel_spec(request.value("kernel", Json::object()));
-  if (kernel_from_name(spec.name).does_nothing())
-    throw InvalidSpec("kernel", spec.name, "a kernel that does something");
-  const double seconds = request.value("seconds", 0.05);
-  if (!(seconds > 0 && seconds <= 60)) throw InvalidSpec("seconds", std::to_string(seconds), "more than 0, at most 60");
-  WorkUnit unit{};
-  const double found = rate(spec, seconds, unit);
-  return {{"event", "peak"}, {"id", request.value("id", Json(nullptr))}, {"rates", {found}}, {"work_unit", name(unit)}};
-}
-
 }  // namespace
 
 int main(int argc, char** argv) try {
   device::choose(0);
   if (argc == 2 && std::string(argv[1]) == "--peak") {
-    WorkUnit unit{};
-    const double found = rate({.name = "compute_bound"}, 1, unit);
+    const double found = rate({.name = "compute_bound"}, 1).rates[0];
     std::printf("CUDA %s: %.4g FLOP/s, %.1f %% of %.4g\n", device::version().c_str(), found, 100 * found / promised(),
                 promised());
     return 0;
   }
   if (argc > 1) return std::fprintf(stderr, "usage: %s [--peak]\n", argv[0]), 2;
-  for (std::string line; std::getline(std::cin, line);) {
-    const Json reply = answer_line(line, handle);
-    if (reply.is_null()) break;
-    print_answer(reply);
-  }
+  serve_peaks({{"version", device::version()}, {"cores", 1}, {"binding", nlohmann::json::array()}}, 0.05,
+              [](const auto&, const KernelSpec& spec, double seconds) { return rate(spec, seconds); });
 } catch (const std::exception& error) {
   std::fprintf(stderr, "%s: %s\n", argv[0], error.what());
   return 1;

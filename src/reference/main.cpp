@@ -3,16 +3,13 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <iostream>
 #include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include "../core/request.hpp"
-#include "../driver/protocol.hpp"
+#include "serve.hpp"
 #include "taskgrain/binding.hpp"
-#include "taskgrain/error.hpp"
 #include "taskgrain/kernel_entry.hpp"
 
 namespace {
@@ -96,41 +93,13 @@ std::vector<double> rates(Prepared& prepared, double seconds) {
   return rates;
 }
 
-double checked_seconds(const Json& request) {
-  const double seconds = request.value("seconds", 0.01);
-  if (!(seconds > 0 && seconds <= 60)) throw InvalidSpec("seconds", std::to_string(seconds), "more than 0, at most 60");
-  return seconds;
-}
-
-Json handle(const Json& request) {
-  const auto& op = request["op"].get_ref<const std::string&>();
-  if (op == "hello") {
-    Json ready = {{"event", "ready"}, {"protocol", protocol_version}, {"system", "reference"},   {"version", "1"},
-                  {"nodes", 1},       {"cores", cores().size()},      {"binding", Json::array()}};
-    for (const int core : cores()) ready["binding"].push_back({core});
-    ready.update(build_facts());
-    return ready;
-  }
-  if (op == "quit") return nullptr;
-  const Json id = request.value("id", Json(nullptr));
-  if (op != "peak") throw InvalidSpec("op", op, "hello, peak, quit");
-  const KernelSpec spec = kernel_spec(request.value("kernel", Json::object()));
-  if (kernel_from_name(spec.name).does_nothing())
-    throw InvalidSpec("kernel", spec.name, "a kernel that does something");
-  const Isa isa = isa_from_name(request.value("isa", "auto"));
-  Prepared& ready = prepared(request, spec, isa);
-  return {{"event", "peak"},
-          {"id", id},
-          {"rates", rates(ready, checked_seconds(request))},
-          {"work_unit", name(ready.kernel.work_unit())}};
-}
-
 }  // namespace
 
 int main() {
-  for (std::string line; std::getline(std::cin, line);) {
-    const Json reply = answer_line(line, handle);
-    if (reply.is_null()) break;
-    print_answer(reply);
-  }
+  Json own = {{"version", "1"}, {"cores", cores().size()}, {"binding", Json::array()}};
+  for (const int core : cores()) own["binding"].push_back({core});
+  serve_peaks(own, 0.01, [](const Json& request, const KernelSpec& spec, double seconds) -> Peak {
+    Prepared& ready = prepared(request, spec, isa_from_name(request.value("isa", "auto")));
+    return {rates(ready, seconds), ready.kernel.work_unit()};
+  });
 }
