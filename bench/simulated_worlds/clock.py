@@ -330,11 +330,16 @@ def _mean(states: Sequence[State]) -> State:
 
 
 def drive_together(
-    searches: Sequence[Experiment], systems: Sequence[System], budget: float, pause: float = 0.0
+    searches: Sequence[Experiment],
+    systems: Sequence[System],
+    budget: float,
+    pause: float,
+    judge: Callable[[], object] = lambda: None,
 ) -> bool:
     """Run searches in common rounds, run by run in turn, to their ends or for `budget` seconds each.
 
-    `pause` seconds pass between rounds, as with other cells. Returns whether the budget ended them.
+    After a round it is judged, and `pause` seconds pass, as with other cells. Returns whether the budget
+    ended them.
     """
     machine = systems[0].machine
     spent, most = 0.0, budget * len(searches)
@@ -353,4 +358,5 @@ def drive_together(
                 search.tell(request, system.run(request), machine.rates)
         spent += machine.now - begin
         machine.now += pause
+        judge()
     return False

@@ -10,18 +10,17 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import zip_longest
 from pathlib import Path
 
 import numpy as np
 
-from simulated_worlds.clock import Curve, Machine, System, Timeline
+from simulated_worlds.clock import Machine, drive_together
 from simulated_worlds.noisy import World
 from taskgrain.answers.compare.cells import Compared, Comparison, Question, compare
 from taskgrain.answers.compare.sides import Side
 from taskgrain.drive.system import System as Described
 from taskgrain.estimate.sample import Sample
-from taskgrain.measure.experiments.experiment import CellSettings, Experiment
+from taskgrain.measure.experiments.experiment import CellSettings
 from taskgrain.measure.experiments.metg import MetgSearch
 from taskgrain.measure.record import CellState
 from taskgrain.measure.two_builds import LOOKS, Judge, Pair, UntilDecided
@@ -117,56 +116,32 @@ def across(
     return Trial(compare(sides), 0, seconds, every)
 
 
-def until_decided(world: World, times: float, seed: int, budget: float = 60.0) -> Trial:
-    """Two builds measured side by side, looked at now and then, until it is decided."""
+def until_decided(world: World, times: float, seed: int) -> Trial:
+    """Two builds measured side by side, looked at now and then, until it is decided or for a minute."""
     question = Question(looks=len(LOOKS))
     settings = CellSettings(seed=seed, search_resamples=100, max_rounds=LOOKS[-1], precision=question.margin)
-    systems = _systems(world, [1.0, times], [seed])
-    machine = systems[0].machine
+    systems = world.systems([1.0, times], seed)
     workload = Workload("fft", 4)
     states = [CellState(Cell(name, workload), UntilDecided(settings), "kernel") for name in ("old", "new")]
     described = [Described(name, Path(), name) for name in ("old", "new")]
     judge = Judge([Pair("system", *described)], question, settings.threshold)
     searches = [state.experiment for state in states]
-    while not all(search.done for search in searches) and machine.now < budget:
-        _round(searches, systems, world.pause)
-        judge(states)
+    drive_together(searches, systems, 30.0, world.pause, lambda: judge(states))
     sides = []
     for name, search in zip(("old", "new"), searches, strict=True):
         assert isinstance(search, UntilDecided)
         sides.append(Side(name, (_measurement(Path("r"), "w", name, search.everything()),)))
-    return Trial(compare(sides, question), searches[0].rounds, machine.now, {"w": times})
-
-
-def _systems(world: World, factors: Sequence[float], seed: Sequence[int]) -> list[System]:
-    rng = np.random.default_rng(list(seed))
-    machine = Machine(world.machine, world.scatter, rng)
-    curves: list[Curve] = [world.curve.scaled(factor) for factor in factors]
-    return [System(machine, curve, Timeline(world.system(rng)), world.processes) for curve in curves]
+    return Trial(compare(sides, question), searches[0].rounds, systems[0].machine.now, {"w": times})
 
 
 def _measured(
     world: World, factors: Sequence[float], seed: Sequence[int], budget: float = math.inf
 ) -> tuple[list[MetgSearch], Machine]:
-    """Searches of systems in common rounds, as a study makes them."""
-    systems = _systems(world, factors, seed)
+    """Searches of systems in common rounds, as a study makes them, of at most `budget` seconds each."""
+    systems = world.systems(factors, seed)
     searches = [MetgSearch(CellSettings(seed=seed[0], search_resamples=100)) for _ in systems]
-    machine = systems[0].machine
-    while not all(search.done for search in searches) and machine.now < budget:
-        _round(searches, systems, world.pause)
-    return searches, machine
-
-
-def _round(searches: Sequence[Experiment], systems: Sequence[System], pause: float) -> None:
-    machine = systems[0].machine
-    for system in systems:
-        system.turn(len(systems))
-    for turn, requests in enumerate(zip_longest(*(search.next_round() for search in searches))):
-        machine.refer(again=turn == 0)
-        for search, system, request in zip(searches, systems, requests, strict=True):
-            if request is not None:
-                search.tell(request, system.run(request), machine.rates)
-    machine.now += pause
+    drive_together(searches, systems, budget, world.pause)
+    return searches, systems[0].machine
 
 
 def _measurement(folder: Path, workload: str, build: str, samples: Sequence[Sample]) -> Measurement:

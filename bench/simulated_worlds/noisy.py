@@ -12,6 +12,7 @@ machine lived through has then no single METG: an interval holds it if it holds 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -63,6 +64,13 @@ class World:
     processes: Processes = ONE_PROCESS
     one_overhead: bool = True
     """True if the overhead of a task is the same at all sizes, so that it is one number."""
+
+    def systems(self, times: Sequence[float], seed: int | Sequence[int]) -> list[System]:
+        """Systems on one machine, with METG so many times as large."""
+        rng = np.random.default_rng(seed)
+        machine = Machine(self.machine, self.scatter, rng)
+        curves: list[Curve] = [self.curve.scaled(one) for one in times]
+        return [System(machine, curve, Timeline(self.system(rng)), self.processes) for curve in curves]
 
 
 def _smt(slow: float, quiet: float, scatter: Scatter = SCATTER, pause: float = 0.0) -> World:
@@ -177,10 +185,8 @@ class Trial:
 
 def trial(world: World, seed: int, budget: float = 60.0, resamples: int = 1000) -> Trial:
     """Three searches in one world, of at most `budget` simulated seconds each."""
-    rng = np.random.default_rng(seed)
-    machine = Machine(world.machine, world.scatter, rng)
-    curves = (world.curve, world.curve, world.curve.scaled(APART))
-    systems = [System(machine, curve, Timeline(world.system(rng)), world.processes) for curve in curves]
+    systems = world.systems([1.0, 1.0, APART], seed)
+    machine = systems[0].machine
     settings = CellSettings(seed=seed, resamples=resamples, search_resamples=min(resamples, 200))
     searches = [MetgSearch(settings) for _ in systems]
     over = drive_together(searches, systems, budget, world.pause)
