@@ -26,6 +26,16 @@ class Result:
     out: str
     err: str
 
+    def printed(self) -> str:
+        """What a command prints that succeeds."""
+        assert self.code == 0, self
+        return self.out
+
+    def refusal(self) -> str:
+        """What a command says that refuses its input, and does nothing else."""
+        assert (self.code, self.out) == (2, ""), self
+        return self.err
+
 
 Command = Callable[..., Result]
 

@@ -49,9 +49,9 @@ QUIET = Noise(0.0, 0.0, 0.0)
 
 
 @cache
-def population_location(noise: Noise, repeats: int = 3) -> float:
+def population_location(noise: Noise) -> float:
     """The location of a run's median, by which the curve of endless rounds is multiplied."""
-    draws = noise.draw(np.random.default_rng(12345), 100_000, repeats)
+    draws = noise.draw(np.random.default_rng(12345), 100_000, 3)
     logs = np.log(np.median(draws, axis=1))[:, None]
     logs = logs[logs[:, 0] < np.median(logs) + math.log(3.0)]  # what an estimate leaves out
     return math.exp(float(np.median(logs)))

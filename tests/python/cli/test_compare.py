@@ -110,18 +110,17 @@ def test_the_same_results_are_not_compared_with_themselves(
     (tmp_path / "link").symlink_to(folder)
     shutil.copytree(folder, tmp_path / "copy")
     for other in (folder, f"{folder}/", tmp_path / "link", tmp_path / "copy"):
-        result = taskgrain("compare", folder, other)
-        assert (result.code, result.out) == (2, "")
-        assert f"{folder} and {other} are the same results: there is nothing to compare" in result.err
+        result = taskgrain("compare", folder, other).refusal()
+        assert f"{folder} and {other} are the same results: there is nothing to compare" in result
 
 
 def test_a_folder_of_which_nothing_can_be_read_says_so(taskgrain: Command, folder: Path) -> None:
     bad = folder.parent / "bad"
     shutil.copytree(folder, bad)
     (bad / "runs.jsonl").write_text("garbage\nmore\n")
-    result = taskgrain("compare", folder, bad)
-    assert result.code == 2 and f"{bad}: has no cells" in result.err
-    assert f"taskgrain: {bad}: runs.jsonl cannot be read in line 1, 2; skipped\n" in result.err
+    result = taskgrain("compare", folder, bad).refusal()
+    assert f"{bad}: has no cells" in result
+    assert f"taskgrain: {bad}: runs.jsonl cannot be read in line 1, 2; skipped\n" in result
 
 
 def test_what_is_odd_about_a_folder_is_said_once(taskgrain: Command, folder: Path) -> None:
@@ -142,9 +141,7 @@ def test_what_is_odd_about_a_folder_is_said_once(taskgrain: Command, folder: Pat
     ],
 )
 def test_refusals(taskgrain: Command, folder: Path, words: tuple[str, ...], message: str) -> None:
-    result = taskgrain("compare", *(word.format(r=folder) for word in words))
-    assert (result.code, result.out) == (2, "")
-    assert message in result.err
+    assert message in taskgrain("compare", *(word.format(r=folder) for word in words)).refusal()
 
 
 @pytest.fixture
@@ -172,9 +169,8 @@ def test_two_builds_are_measured_side_by_side(
 
 def test_two_builds_need_no_folder(taskgrain: Command, builds: tuple[Path, Path]) -> None:
     old, new = builds
-    result = taskgrain("compare", "--build", new, old, "--width", "4", "-q", "--by", "overhead")
-    assert result.code == 0
-    assert "1 cell by overhead: 1 faster." in result.out
+    result = taskgrain("compare", "--build", new, old, "--width", "4", "-q", "--by", "overhead").printed()
+    assert "1 cell by overhead: 1 faster." in result
 
 
 def test_interrupted_builds_are_kept_only_with_a_folder(
@@ -216,6 +212,4 @@ def test_refusals_of_two_builds(
     taskgrain: Command, folder: Path, builds: tuple[Path, Path], words: tuple[str, ...], message: str
 ) -> None:
     old, new = builds
-    result = taskgrain("compare", *(word.format(r=folder, o=old, n=new) for word in words))
-    assert (result.code, result.out) == (2, "")
-    assert message in result.err
+    assert message in taskgrain("compare", *(word.format(r=folder, o=old, n=new) for word in words)).refusal()

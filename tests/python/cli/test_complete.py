@@ -44,9 +44,7 @@ def completed(*words: str) -> list[str]:
     """The answers for bash when it completes the last of the words."""
     line = " ".join(["taskgrain", *words])
     told = {"COMP_WORDS": line, "COMP_CWORD": str(len(words)), "_TASKGRAIN_COMPLETE": "complete_bash"}
-    done = process(**told)
-    assert done.code == 0, done.err
-    return done.out.split()
+    return process(**told).printed().split()
 
 
 def test_the_shell_gets_verbs_options_and_values() -> None:
@@ -65,6 +63,7 @@ def test_the_shell_gets_systems(no_own_systems: None, tmp_path: Path) -> None:
 
 def test_the_script_of_each_shell_is_shown() -> None:
     for shell in ("bash", "zsh", "fish"):
-        shown = process("--show-completion", shell, _TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION="1")
-        assert shown.code == 0, shown.err
-        assert "_TASKGRAIN_COMPLETE=complete_" in shown.out
+        shown = process(
+            "--show-completion", shell, _TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION="1"
+        ).printed()
+        assert "_TASKGRAIN_COMPLETE=complete_" in shown

@@ -58,8 +58,8 @@ def test_who_refuses_the_request_leaves_the_others_their_results(taskgrain: Comm
 def test_a_graph_with_too_many_tasks_is_refused_before_anything_starts(
     taskgrain: Command, systems: Path
 ) -> None:
-    shown = taskgrain("faults", "--systems", systems, "--steps", "1e9", "--dry-run")
-    assert shown.code == 2 and "a run with a fault has at most 67108864" in shown.err
+    shown = taskgrain("faults", "--systems", systems, "--steps", "1e9", "--dry-run").refusal()
+    assert "a run with a fault has at most 67108864" in shown
 
 
 def test_an_interrupt_shows_the_systems_that_have_ended(
@@ -81,9 +81,9 @@ def test_an_interrupt_shows_the_systems_that_have_ended(
 
 
 def test_a_plan_starts_nothing(taskgrain: Command, systems: Path) -> None:
-    shown = taskgrain(*WORDS, "--systems", systems, "--dry-run")
-    assert shown.code == 0 and "fast/stencil_1d" in shown.out and "survived" not in shown.out
-    assert "task (50, 3) is killed; 2 runs with it, and as many without" in shown.out
+    shown = taskgrain(*WORDS, "--systems", systems, "--dry-run").printed()
+    assert "fast/stencil_1d" in shown and "survived" not in shown
+    assert "task (50, 3) is killed; 2 runs with it, and as many without" in shown
     plan = json.loads(taskgrain(*WORDS, "--systems", systems, "--dry-run", "--json").out)
     assert (plan["fault"]["kind"], plan["steps"], plan["repeats"]) == ("kill", 100, 2)
 
@@ -93,10 +93,9 @@ def test_a_run_that_is_over_too_soon_is_said_to_be(
     taskgrain: Command, systems: Path, option: str, moved: str
 ) -> None:
     words = ("--systems", systems, option, "1", "--cores", "2", "--quiet")
-    shown = taskgrain("faults", *words, "--repeats", "2")
-    assert shown.code == 0
-    assert f"a core is {moved} as soon as task (1, 1) begins" in shown.out
-    assert f"fast: in 2 of 2 runs the run was over before the core was {moved}" in shown.out
+    shown = taskgrain("faults", *words, "--repeats", "2").printed()
+    assert f"a core is {moved} as soon as task (1, 1) begins" in shown
+    assert f"fast: in 2 of 2 runs the run was over before the core was {moved}" in shown
 
 
 @pytest.mark.parametrize(
@@ -118,6 +117,4 @@ def test_a_run_that_is_over_too_soon_is_said_to_be(
     ],
 )
 def test_refusals(taskgrain: Command, systems: Path, words: list[str], message: str) -> None:
-    result = taskgrain(*WORDS, "--systems", systems, *words)
-    assert (result.code, result.out) == (2, "")
-    assert message in result.err
+    assert message in taskgrain(*WORDS, "--systems", systems, *words).refusal()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,14 +20,11 @@ from taskgrain.cli.main import main
 Lines = list[dict[str, object]]
 
 
-def call(*words: object) -> tuple[int, str, str]:
-    done = called("graph", *words)
-    return done.code, done.out, done.err
+call = partial(called, "graph")
 
 
 def steps(*words: object) -> Lines:
-    code, out, _ = call(*words)
-    assert code == 0
+    out = call(*words).printed()
     return [json.loads(line) for line in out.splitlines()]
 
 
@@ -49,7 +47,7 @@ def test_a_line_a_step_with_both_directions() -> None:
 
 def test_a_printed_graph_is_a_dag_file(tmp_path: Path) -> None:
     shape = ("--steps", 6, "--width", 7, "--radix", 3)
-    _, out, _ = call("--pattern", "random_nearest", *shape)
+    out = call("--pattern", "random_nearest", *shape).printed()
     (tmp_path / "graph.json").write_text(out)
     again = steps("--pattern", "dag", "--dag", tmp_path / "graph.json")
     edges = [(line["dependences"], line["reverse_dependences"]) for line in again]
@@ -83,9 +81,8 @@ def test_a_file_that_is_no_dag_is_refused_in_a_line(
         os.mkfifo(file)
     else:
         file.write_bytes(content)
-    code, out, err = call("--pattern", "dag", "--dag", file)
-    assert (code, out, len(err.splitlines())) == (2, "", 1)
-    assert err.startswith(f"taskgrain: dag: '{file}") and message in err
+    said = call("--pattern", "dag", "--dag", file).refusal()
+    assert said.startswith(f"taskgrain: dag: '{file}") and message in said and len(said.splitlines()) == 1
 
 
 LAYERS = st.lists(st.lists(st.lists(st.integers(-1, 4), max_size=3), min_size=1, max_size=4), max_size=4)
@@ -135,7 +132,9 @@ def test_a_dag_is_read_as_it_was_written_or_refused(
 
 
 def test_stats_count_what_crosses_nodes() -> None:
-    _, out, _ = call("--pattern", "stencil_1d", "--steps", 3, "--width", 4, "--stats", "--nodes", 2, "--json")
+    out = call(
+        "--pattern", "stencil_1d", "--steps", 3, "--width", 4, "--stats", "--nodes", 2, "--json"
+    ).printed()
     assert json.loads(out) == {
         "tasks": 12, "dependences": 20, "local": 16, "remote": 4, "most_dependences": 3, "nodes": 2,
     }  # fmt: skip
@@ -143,23 +142,23 @@ def test_stats_count_what_crosses_nodes() -> None:
 
 def test_a_summary_says_how_efficient_the_shape_lets_a_system_be() -> None:
     words = ("--summary", "--pattern", "dom", "--width", 64, "--cores", 64, "--json")
-    _, out, _ = call(*words, "--steps", 16)
+    out = call(*words, "--steps", 16).printed()
     few = json.loads(out)
     assert few == {
         "ramp": 64, "period": 1, "whole": True, "steps": 16, "tasks": 72, "critical_path": 16, "narrowest": 1,
         "widest": 8, "narrow_steps": 16, "time": 16, "cores": 64, "best_efficiency": 72 / (16 * 64),
     }  # fmt: skip
-    _, out, _ = call(*words)
+    out = call(*words).printed()
     whole = json.loads(out)
     assert (whole["steps"], whole["best_efficiency"]) == (1000, pytest.approx(0.937))
-    _, out, _ = call(*words, "--steps", 16, "--graphs", 8)
+    out = call(*words, "--steps", 16, "--graphs", 8).printed()
     assert json.loads(out)["best_efficiency"] == 8 * few["best_efficiency"]
 
 
 def test_a_summary_for_people() -> None:
-    code, out, err = call("--summary", "--pattern", "tree", "--width", 16, "--cores", 4)
-    assert (code, err) == (0, "")
-    assert [re.split("  +", line)[1] for line in out.splitlines()] == [
+    shown = call("--summary", "--pattern", "tree", "--width", 16, "--cores", 4)
+    assert (shown.code, shown.err) == (0, "")
+    assert [re.split("  +", line)[1] for line in shown.out.splitlines()] == [
         "after 4 steps it stays as it is",
         "200, as in the shortest run of a METG",
         "3151",
@@ -173,8 +172,7 @@ def test_a_summary_for_people() -> None:
 @pytest.mark.parametrize(("kind", "start"), [("svg", b"<svg"), ("png", b"\x89PNG")])
 def test_a_drawing(tmp_path: Path, kind: str, start: bytes) -> None:
     file = tmp_path / f"graph.{kind}"
-    code, _, _ = call("--pattern", "fft", "--format", kind, "--output", file)
-    assert code == 0
+    assert call("--pattern", "fft", "--format", kind, "--output", file).code == 0
     assert file.read_bytes().startswith(start)
 
 
@@ -189,26 +187,26 @@ def test_a_drawing_on_standard_output(capfdbinary: pytest.CaptureFixture[bytes])
 
 def test_stats_for_people() -> None:
     words = ("--pattern", "stencil_1d", "--steps", 3, "--width", 4, "--stats")
-    code, out, err = call(*words, "--nodes", 2)
-    assert (code, err) == (0, "")
-    assert [line.split("  ")[0] for line in out.splitlines()] == [
+    shown = call(*words, "--nodes", 2)
+    assert (shown.code, shown.err) == (0, "")
+    assert [line.split("  ")[0] for line in shown.out.splitlines()] == [
         "tasks", "dependences", "a task has", "local of 2 nodes", "remote"
     ]  # fmt: skip
-    assert "1.67 on average, at most 3" in out
-    assert "local of 1 node " in call(*words)[1]
+    assert "1.67 on average, at most 3" in shown.out
+    assert "local of 1 node " in call(*words).printed()
 
 
 def test_tasks_per_core_is_a_width() -> None:
-    code, out, err = call("--tasks-per-core", 3, "--cores", 1, "--steps", 5, "--stats", "--json")
-    assert (code, err) == (0, "")
-    assert json.loads(out)["tasks"] == 15
+    shown = call("--tasks-per-core", 3, "--cores", 1, "--steps", 5, "--stats", "--json")
+    assert (shown.code, shown.err) == (0, "")
+    assert json.loads(shown.out)["tasks"] == 15
 
 
 def test_a_field_that_the_pattern_does_not_use_is_a_warning() -> None:
-    code, out, err = call("--pattern", "tree", "--radix", 5, "--fraction", 0.1)
-    assert (code, len(out.splitlines())) == (0, 8)
-    assert err == "taskgrain: warning: --radix, --fraction: pattern tree does not use them\n"
-    assert call("--pattern", "nearest", "--radix", 5)[2] == ""
+    shown = call("--pattern", "tree", "--radix", 5, "--fraction", 0.1)
+    assert (shown.code, len(shown.out.splitlines())) == (0, 8)
+    assert shown.err == "taskgrain: warning: --radix, --fraction: pattern tree does not use them\n"
+    assert call("--pattern", "nearest", "--radix", 5).err == ""
 
 
 @pytest.mark.parametrize(
@@ -237,13 +235,10 @@ def test_a_field_that_the_pattern_does_not_use_is_a_warning() -> None:
     ],
 )
 def test_bad_input_ends_with_code_2(words: tuple[object, ...], message: str) -> None:
-    code, out, err = call(*words)
-    assert (code, out) == (2, "")
-    assert message in err
+    assert message in call(*words).refusal()
 
 
 def test_a_step_that_is_too_wide_for_a_line_is_refused() -> None:
     shape = ("--pattern", "fft", "--width", 100_000_000, "--steps", 1_000_000)
-    code, out, err = call(*shape)
-    assert (code, out) == (2, "")
-    assert "--width: 100000000 is not allowed; allowed: at most 4194304: a step is one line" in err
+    said = call(*shape).refusal()
+    assert "--width: 100000000 is not allowed; allowed: at most 4194304: a step is one line" in said

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -12,10 +13,7 @@ from command_line import called
 from taskgrain.cli.main import main
 from taskgrain.graphs.files import FORMATS
 
-
-def call(*words: object) -> tuple[int, str, str]:
-    done = called("graph", *words)
-    return done.code, done.out, done.err
+call = partial(called, "graph")
 
 
 def test_the_graph_of_a_program_is_bounded_and_written_in_steps(tmp_path: Path) -> None:
@@ -23,36 +21,35 @@ def test_the_graph_of_a_program_is_bounded_and_written_in_steps(tmp_path: Path) 
     program.write_text(
         "digraph { a [weight=2]; b [weight=3]; c [weight=4]; d [weight=0]; a -> {b c}; a -> d; c -> d }"
     )
-    code, out, _ = call("--from", program, "--cores", 8, "--output", written)
-    assert code == 0
+    out = call("--from", program, "--cores", 8, "--output", written).printed()
     for line in ("work           9", "critical path  6", "at most 1.5 of 8 can be busy: it takes 6 or more"):
         assert line in out
-    _, summary, _ = call("--dag", written, "--summary", "--json")
+    summary = call("--dag", written, "--summary", "--json").printed()
     assert json.loads(summary)["critical_path"] == 3
-    told = json.loads(call("--from", program, "--cores", 8, "--json", "-o", written)[1])
+    told = json.loads(call("--from", program, "--cores", 8, "--json", "-o", written).printed())
     assert told["output"] == str(written)
     assert (told["work"], told["most_busy"], told["passed_on"]) == (9.0, 1.5, 0)
 
 
 def test_the_help_names_each_format() -> None:
-    said = " ".join(call("--help")[1].split())
+    said = " ".join(call("--help").printed().split())
     formats = {one.split()[0] for one in FORMATS} - {"trace"} | {"taskgrain::rt", "gzip"}
     assert [one for one in formats if one not in said] == []
 
 
 def test_a_graph_without_times_says_where_they_would_be(tmp_path: Path) -> None:
     (tmp_path / "a.dot").write_text("digraph { a [cost=2]; b [exec_time=3]; a -> b }")
-    _, out, _ = call("--from", tmp_path / "a.dot")
+    out = call("--from", tmp_path / "a.dot").printed()
     assert "each counts as 1: no node has duration, runtime, time, weight or size" in out
     (tmp_path / "a.dot").write_text("digraph { a [time=2]; b; a -> b }")
-    assert "no node" not in call("--from", tmp_path / "a.dot")[1]
+    assert "no node" not in call("--from", tmp_path / "a.dot").printed()
 
 
 def test_what_a_trace_has_and_its_graph_has_not_is_said(tmp_path: Path) -> None:
     task = {"ph": "X", "tid": 0, "name": "a", "ts": 0, "dur": 9, "args": {"task": 0, "waits": 0}}
     trace = {"rank": 1, "ranks": 2, "traceEvents": [task, {"ph": "X", "tid": 1, "ts": 0, "dur": 4}]}
     (tmp_path / "trace.json").write_text(json.dumps(trace))
-    _, out, _ = call("--from", tmp_path / "trace.json")
+    out = call("--from", tmp_path / "trace.json").printed()
     assert "0: the trace, of rank 1, lacks what other ranks send; the critical path may be longer\n" in out
     assert "left out       1 event, 4.00 µs: futures, forks and loops\n" in out
 
@@ -65,7 +62,7 @@ def test_as_many_bytes_are_suggested_as_fit(tmp_path: Path, size: int, then: str
     tasks[0]["files"] = [{"link": "output", "size": size}]
     (tmp_path / "a.json").write_text(json.dumps({"workflow": {"tasks": tasks}}))
     written = tmp_path / "steps.json"
-    _, out, _ = call("--from", tmp_path / "a.json", "--output", written)
+    out = call("--from", tmp_path / "a.json", "--output", written).printed()
     assert out.endswith(f"taskgrain metg --dag {written}{then}\n")
     assert "each as often as it is read (without 1 task of which the file has no size)" in out
 
@@ -96,8 +93,7 @@ def test_what_does_not_go_with_a_program(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("program.dot").write_text("digraph { a -> b }")
-    code, out, err = call("--from", "program.dot", *words)
-    assert (code, out) == (2, "") and message in err
+    assert message in call("--from", "program.dot", *words).refusal()
     assert Path("program.dot").read_text() == "digraph { a -> b }"
 
 
@@ -122,18 +118,18 @@ def test_a_drawing(
 
 def test_a_drawing_of_many_tasks_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a.dot").write_text("digraph { " + " ".join(f"t{n};" for n in range(4097)) + "}")
-    code, _, err = call("--from", tmp_path / "a.dot", "--output", tmp_path / "a.svg")
-    assert code == 2 and "at most 4096 in a drawing" in err and not (tmp_path / "a.svg").exists()
+    said = call("--from", tmp_path / "a.dot", "--output", tmp_path / "a.svg").refusal()
+    assert "at most 4096 in a drawing" in said and not (tmp_path / "a.svg").exists()
 
 
 def test_the_kinds_with_most_work_are_named(tmp_path: Path) -> None:
     """A kind for each letter, of which the later ones have less work."""
     nodes = [f"{kind}_{n} [weight={26 - place}];" for place, kind in enumerate("abcdefghij") for n in (1, 2)]
     (tmp_path / "a.dot").write_text(f"digraph {{ {' '.join(nodes)} }}")
-    _, out, _ = call("--from", tmp_path / "a.dot")
+    out = call("--from", tmp_path / "a.dot").printed()
     table = [line.split() for line in out[out.index("most work") :].splitlines() if line.strip()][2:]
     assert [one[0] for one in table[:8]] == [*"abcdefgh"] and table[0][1:] == ["2", "52", "12", "%"]
     assert table[8] == ["2", "others", "4", "70", "16", "%"]
-    found = json.loads(call("--from", tmp_path / "a.dot", "--json")[1])["kinds"]
+    found = json.loads(call("--from", tmp_path / "a.dot", "--json").printed())["kinds"]
     assert [one["name"] for one in found] == [*"abcdefghij"]
     assert sum(one["work"] for one in found) == 430 and sum(one["share"] for one in found) == pytest.approx(1)

@@ -39,9 +39,8 @@ def test_a_folder_without_a_report_says_how_to_make_it(
     result = taskgrain("open", folder)
     said = f"{folder}/report.html: there is no report yet; `taskgrain report '{folder}'` makes it"
     assert (result.code, result.out, result.err) == (2, "", f"taskgrain: {said}\n")
-    nothing = taskgrain("open", tmp_path / "nothing")
-    assert nothing.code == 2
-    assert "nothing is not allowed; allowed: a results folder, or a report" in nothing.err
+    nothing = taskgrain("open", tmp_path / "nothing").refusal()
+    assert "nothing is not allowed; allowed: a results folder, or a report" in nothing
     assert opened == []
 
 

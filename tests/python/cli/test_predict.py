@@ -67,9 +67,7 @@ def test_sizes_that_were_not_measured_are_marked(taskgrain: Command, folder: Pat
     ],
 )
 def test_bad_input_is_refused(taskgrain: Command, folder: Path, words: tuple[str, ...], message: str) -> None:
-    done = taskgrain("predict", folder, *words)
-    assert done.code == 2
-    assert message in done.err
+    assert message in taskgrain("predict", folder, *words).refusal()
 
 
 def test_the_warnings_of_its_cells_are_said(taskgrain: Command, folder: Path) -> None:
@@ -87,9 +85,7 @@ def test_a_folder_without_curves_is_refused(taskgrain: Command, tmp_path: Path) 
     bare = tmp_path / "bare"
     bare.mkdir()
     (bare / "runs.jsonl").write_text(json.dumps(results_folder.cell_line("mpi", "fft")) + "\n", "utf-8")
-    done = taskgrain("predict", bare, "--work", "1")
-    assert done.code == 2
-    assert "has no curve to predict from" in done.err
+    assert "has no curve to predict from" in taskgrain("predict", bare, "--work", "1").refusal()
     assert taskgrain("predict", tmp_path / "nowhere", "--work", "1").code == 2
 
 

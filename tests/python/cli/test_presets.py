@@ -29,13 +29,12 @@ def test_one_is_explained(taskgrain: Command) -> None:
 
 
 def test_an_unknown_one_is_refused_with_what_may_be_meant(taskgrain: Command) -> None:
-    result = taskgrain("presets", "halo2d")
-    assert result.code == 2 and "is not allowed. Did you mean halo-2d? Allowed: fft, halo-1d," in result.err
+    result = taskgrain("presets", "halo2d").refusal()
+    assert "is not allowed. Did you mean halo-2d? Allowed: fft, halo-1d," in result
 
 
 def test_a_word_that_people_use_asks_for_the_preset(taskgrain: Command) -> None:
-    result = taskgrain("presets", "wavefront")
-    assert result.code == 2 and "wavefront is not allowed. Did you mean sweep?" in result.err
+    assert "wavefront is not allowed. Did you mean sweep?" in taskgrain("presets", "wavefront").refusal()
 
 
 def test_like_is_an_option_of_a_graph(taskgrain: Command, systems: Path) -> None:
@@ -45,5 +44,5 @@ def test_like_is_an_option_of_a_graph(taskgrain: Command, systems: Path) -> None
     )
     stats = json.loads(taskgrain("graph", "--like", "halo-2d", "--width", 9, "--stats", "--json").out)
     assert stats["most_dependences"] == 5
-    both = taskgrain("run", *words, "--pattern", "fft")
-    assert both.code == 2 and "--pattern: give this or --like, not both" in both.err
+    both = taskgrain("run", *words, "--pattern", "fft").refusal()
+    assert "--pattern: give this or --like, not both" in both

@@ -423,12 +423,10 @@ def test_what_cannot_be_recorded_is_refused_before_it_starts(
         (["--output", shutil.which("true"), "--", "true"], "another file than the program"),
         (["--output", tmp_path / "x.svg", "--", "true"], "allowed: a file for JSON, such as graph.json"),
     ]:
-        done = called("record", *words)
-        assert (done.code, done.out) == (2, "") and said in done.err
+        assert said in called("record", *words).refusal()
     monkeypatch.setattr(record, "_llvm_runtime", lambda: "")
     monkeypatch.setattr(record, "_linked", lambda program: "libgomp.so.1 => /lib/libgomp.so.1")
-    done = called("record", "--", "true")
-    assert done.code == 2 and "apt-get install libomp5" in done.err
+    assert "apt-get install libomp5" in called("record", "--", "true").refusal()
 
 
 def test_more_tasks_than_are_recorded_are_told(tmp_path: Path) -> None:

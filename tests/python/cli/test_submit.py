@@ -87,8 +87,7 @@ def test_studies_that_are_not_for_jobs(
     name = line.partition(" ")[0]
     kept = [one for one in study.read_text().splitlines() if not one.startswith(f"{name} ")]
     study.write_text("\n".join([line, *kept]))
-    done = taskgrain("submit", study, "--time", "1h", "--dry-run")
-    assert (done.code, done.out) == (2, "") and message in done.err
+    assert message in taskgrain("submit", study, "--time", "1h", "--dry-run").refusal()
 
 
 ALLOWED = "a time from 120s to 365d with its unit, such as 30m, 2h, 1d, 1-00:00:00"
@@ -110,8 +109,7 @@ def test_refusals(
     taskgrain: Command, study: Path, words: tuple[str, ...], message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", "")
-    done = taskgrain("submit", study, *words)
-    assert (done.code, done.out) == (2, "") and message in done.err
+    assert message in taskgrain("submit", study, *words).refusal()
 
 
 @pytest.mark.parametrize("which", ["file", "used", "/proc/results"])

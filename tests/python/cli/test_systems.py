@@ -42,14 +42,12 @@ def test_a_folder_of_one_system_will_do(taskgrain: Command, systems: Path) -> No
 def test_a_folder_without_systems_is_refused(taskgrain: Command, systems: Path, tmp_path: Path) -> None:
     for folder in (tmp_path / "nowhere", tmp_path / "empty"):
         (tmp_path / "empty").mkdir(exist_ok=True)
-        result = taskgrain("systems", "--systems", folder)
-        assert (result.code, result.out) == (2, "")
-        assert result.err.startswith(f"taskgrain: --systems: {folder}")
+        result = taskgrain("systems", "--systems", folder).refusal()
+        assert result.startswith(f"taskgrain: --systems: {folder}")
 
 
 def test_a_broken_description_is_told_by_file(taskgrain: Command, systems: Path) -> None:
     file = systems / "fast" / "system.toml"
     file.write_text("title = 5\n[launch]\ncommand = ['x']\n")
-    result = taskgrain("systems", "--systems", systems)
-    assert (result.code, result.out) == (2, "")
-    assert str(file) in result.err and "title" in result.err
+    result = taskgrain("systems", "--systems", systems).refusal()
+    assert str(file) in result and "title" in result

@@ -27,7 +27,7 @@ def answer(**fields: object) -> None:
     sys.stdout.flush()
 
 
-def child(spins: bool = False) -> None:
+def child() -> None:
     """A grandchild in a session of its own that ignores every signal it can."""
     if os.fork() == 0:
         os.setsid()
@@ -36,7 +36,7 @@ def child(spins: bool = False) -> None:
                 signal.signal(number, signal.SIG_IGN)
             sys.stdin.close()
             while True:
-                if not spins:
+                if MODE != "spinning":
                     time.sleep(60)
         os._exit(0)
     os.wait()
@@ -174,7 +174,7 @@ if MODE == "exits_at_once":
 if MODE == "hangs_at_start":
     time.sleep(1000)
 if MODE in ("children", "spinning"):
-    child(spins=MODE == "spinning")
+    child()
 if MODE == "ignores_quit":
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)

@@ -38,16 +38,12 @@ def build_again(folder: Path) -> None:
 
 def finish(words: list[str]) -> dict[str, Any]:
     """Calls the command in this process, and returns what it prints."""
-    ended = called(*words, "--json")
-    assert ended.code == 0, ended.err
-    found: dict[str, Any] = json.loads(ended.out)
+    found: dict[str, Any] = json.loads(called(*words, "--json").printed())
     return found
 
 
 def refused(words: list[str]) -> str:
-    ended = called(*words)
-    assert ended.code == 2, ended.err
-    return ended.err.splitlines()[-1]
+    return called(*words).refusal().splitlines()[-1]
 
 
 def metgs(found: Mapping[str, Any]) -> dict[str, float]:

@@ -75,12 +75,9 @@ def test_every_cell_has_its_command(tmp_path: Path) -> None:
             assert f"taskgrain metg --system {system} --pattern {pattern} --width 16" in shown.text
 
 
-def table(folder: Path) -> list[dict[str, str]]:
-    return [*csv.DictReader(io.StringIO(page.files(data.read(folder))["cells.csv"]))]
-
-
 def test_a_row_for_each_cell_in_si_units(tmp_path: Path) -> None:
-    rows = table(results_folder.big(tmp_path, ["mpi", "ray"], ["fft"]))
+    files = page.files(data.read(results_folder.big(tmp_path, ["mpi", "ray"], ["fft"])))
+    rows = [*csv.DictReader(io.StringIO(files["cells.csv"]))]
     assert [row["cell"] for row in rows] == ["mpi/fft/width=16", "ray/fft/width=16"]
     assert 1e-9 < float(rows[0]["metg"]) < 1e-6
 

@@ -63,9 +63,7 @@ def test_every_block_of_the_how_to_is_run() -> None:
 
 
 def refusal(*words: object) -> str:
-    done = called("study", *words, "--dry-run")
-    assert (done.code, done.out) == (2, "")
-    return done.err
+    return called("study", *words, "--dry-run").refusal()
 
 
 def test_the_error_of_the_reference(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import pytest
 from killable_study import lines
@@ -31,14 +30,14 @@ OVERHEADS = (2e-7, 5e-6, 5e-4)
 """Seconds of a core for a task, of a quick system, of one like OpenMP's, and of one like Dask."""
 
 
-def made(pattern: str, width: int, folder: Path, **others: Any) -> Workload:
+def made(pattern: str, width: int, folder: Path) -> Workload:
     """A workload of any pattern; that of a file is a small graph."""
     if pattern != "dag":
-        return Workload(pattern, width, **others)
+        return Workload(pattern, width)
     later = ({"width": 1 + k % width, "dependences": [[0]] * (1 + k % width)} for k in range(9))
     file = folder / f"{width}.json"
     file.write_text(json.dumps({"steps": [{"width": width}, *later]}))
-    return Workload(pattern, width, dag=str(file), **others)
+    return Workload(pattern, width, dag=str(file))
 
 
 @dataclass(frozen=True)

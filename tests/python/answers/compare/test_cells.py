@@ -84,10 +84,9 @@ def test_the_margin_decides_what_is_the_same(tmp_path: Path) -> None:
 
 
 def test_many_cells_have_wider_intervals(tmp_path: Path) -> None:
+    patterns = [f"stencil_1d{number or ''}" for number in range(10)]
     one, ten = (
-        made.measured(
-            tmp_path / str(count), {"a": 1e-7, "b": 1e-7}, patterns=made_patterns(count), noise=0.05
-        )
+        made.measured(tmp_path / str(count), {"a": 1e-7, "b": 1e-7}, patterns=patterns[:count], noise=0.05)
         for count in (1, 10)
     )
     single, several = (compared(folder, systems=["a", "b"]) for folder in (one, ten))
@@ -100,10 +99,6 @@ def test_many_cells_have_wider_intervals(tmp_path: Path) -> None:
 
     assert len(several.cells) == 10
     assert width(several) > 1.15 * width(single)
-
-
-def made_patterns(count: int) -> list[str]:
-    return [f"stencil_1d{number or ''}" for number in range(count)]
 
 
 def test_two_builds_across_sessions_with_the_scatter_of_sessions(tmp_path: Path) -> None:
@@ -168,18 +163,13 @@ def test_one_session_of_each_side_tells_the_same_within_a_quarter(
     assert strict == ("undecided" if verdict == "same" else verdict), "the margin of one's own counts"
 
 
-def both(folder: Path, times: float, count: int = 4) -> str:
-    """A side of so many sessions in which the machine is in very different states, for both systems alike."""
-    found = []
-    for day in range(count):
-        state = 1.0 + 0.5 * day
-        systems = {"limit": state * 1e-7, "mpi": state * times * 1e-7}
-        found.append(made.measured(folder / str(day), systems, time=day * made.DAY, noise=0.005))
-    return ",".join(map(str, found))
-
-
 def test_systems_of_several_sessions_are_compared_within_each(tmp_path: Path) -> None:
-    cell = only(compared(both(tmp_path / "r", 1.3), systems=["limit", "mpi"]))
+    folders = []
+    for day in range(4):
+        state = 1.0 + 0.5 * day  # of the machine, for both systems alike
+        systems = {"limit": state * 1e-7, "mpi": state * 1.3e-7}
+        folders.append(made.measured(tmp_path / "r" / str(day), systems, time=day * made.DAY, noise=0.005))
+    cell = only(compared(",".join(map(str, folders)), systems=["limit", "mpi"]))
     assert (cell.verdict, cell.together, cell.sessions) == ("slower", True, (4, 4))
     assert cell.ratios["metg"].value == pytest.approx(1.3, rel=0.05)
     assert cell.between is not None and cell.between.freedom == 3

@@ -6,10 +6,8 @@ from functools import partial
 
 from report_cells import cell, measured, point, results
 
-from taskgrain.answers.data import Results
 from taskgrain.report import rows
 from taskgrain.report.charts import efficiency
-from taskgrain.report.charts.chart import Plot
 from taskgrain.report.charts.lines import of_curves
 from taskgrain.report.figures import of_chart
 
@@ -22,12 +20,8 @@ FULL = results(
 )
 
 
-def plots_of(found: Results) -> list[Plot]:
-    return [*of_curves(found, "name", "title", partial(efficiency.chart, found), rows.thresholds)]
-
-
 def test_a_panel_for_each_workload_that_has_a_curve() -> None:
-    plots = plots_of(FULL)
+    plots = [*of_curves(FULL, "name", "title", partial(efficiency.chart, FULL), rows.thresholds)]
     assert [(one.id, one.key, one.heading) for one in plots] == [
         ("name-0", "name", "fft"),
         ("name-1", "name", "dom"),
