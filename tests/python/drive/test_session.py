@@ -258,18 +258,9 @@ def test_a_driver_that_ignores_quit_is_killed(sessions: list[Session], tmp_path:
     assert not any(psutil.pid_exists(pid) for pid in pids)
 
 
-def test_a_driver_has_a_folder_for_what_it_leaves(
-    sessions: list[Session], tmp_path: Path, scratch: Path
+def test_the_folder_for_what_a_driver_leaves_is_where_the_system_wants_it(
+    sessions: list[Session], tmp_path: Path
 ) -> None:
-    session = started(sessions, "good", tmp_path)
-    assert len(list(scratch.glob("taskgrain-*/*/left"))) == 1
-    started(sessions, "children", tmp_path)
-    assert len(list(scratch.glob("taskgrain-*/*/left"))) == 2
-    session.close()
-    assert len(list(scratch.glob("taskgrain-*"))) == 1
-
-
-def test_that_folder_is_where_the_system_wants_it(sessions: list[Session], tmp_path: Path) -> None:
     place = tmp_path / "place"
     place.mkdir()
     session = Session("good", replace(launch("good"), env={"TMPDIR": str(place)}))

@@ -122,20 +122,12 @@ def test_shared_memory_goes_with_what_is_killed() -> None:
         mine.unlink()
 
 
-def test_the_end_of_the_command_is_seen_where_the_caller_ignores_that_of_its_children(tmp_path: Path) -> None:
-    end, lifeline = os.pipe()
+def test_the_end_of_the_command_is_seen_where_the_caller_ignores_that_of_its_children(
+    start: Callable[..., Supervised],
+) -> None:
     before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # which the child inherits, over its exec
     try:
-        process = subprocess.Popen(
-            [SUPERVISOR, str(end), str(tmp_path / "none"), "", "sh", "-c", "exit 7"],
-            stdout=subprocess.PIPE,
-            pass_fds=(end,),
-        )
+        one = start("sh", "-c", "exit 7")
     finally:
         signal.signal(signal.SIGCHLD, before)
-    try:
-        assert process.wait(10) == 7
-    finally:
-        process.kill()
-        os.close(end)
-        os.close(lifeline)
+    assert one.process.wait(10) == 7

@@ -70,13 +70,10 @@ def test_a_size_of_one_run_has_a_value_alone(tmp_path: Path) -> None:
 
 
 def test_a_cell_that_has_not_ended_has_no_curve(tmp_path: Path) -> None:
-    assert curves.opened(folder(tmp_path))[0] == []
+    for lines in ([], [ended(ending="unfinished")]):
+        assert curves.opened(folder(tmp_path, *lines))[0] == []
     with pytest.raises(UsageError, match=r"is .* a results folder"):
         curves.opened(tmp_path / "nothing")[0]
-
-
-def test_what_is_unfinished_answers_nothing(tmp_path: Path) -> None:
-    assert curves.opened(folder(tmp_path, ended(ending="unfinished")))[0] == []
 
 
 def test_a_cell_that_failed_says_why_it_has_no_curve(tmp_path: Path) -> None:
