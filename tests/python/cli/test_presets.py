@@ -31,9 +31,6 @@ def test_one_is_explained(taskgrain: Command) -> None:
 def test_an_unknown_one_is_refused_with_what_may_be_meant(taskgrain: Command) -> None:
     result = taskgrain("presets", "halo2d").refusal()
     assert "is not allowed. Did you mean halo-2d? Allowed: fft, halo-1d," in result
-
-
-def test_a_word_that_people_use_asks_for_the_preset(taskgrain: Command) -> None:
     assert "wavefront is not allowed. Did you mean sweep?" in taskgrain("presets", "wavefront").refusal()
 
 

@@ -13,7 +13,7 @@ from scipy.stats import t as students
 from taskgrain.estimate.student import interval_of_mean, student_cdf, student_quantile
 from taskgrain.words.interval import Interval
 
-FREEDOMS = st.integers(1, 500)
+FREEDOMS = st.integers(1, 4) | st.integers(1, 10_000)  # few and many
 
 
 @given(st.floats(-1e6, 1e6), FREEDOMS)
@@ -25,13 +25,6 @@ def test_the_distribution_is_that_of_scipy(t: float, freedom: int) -> None:
 
 @given(st.floats(1e-4, 1.0 - 1e-4), FREEDOMS)
 def test_the_quantile_is_that_of_scipy(probability: float, freedom: int) -> None:
-    expected = float(stdtrit(freedom, probability))
-    assert student_quantile(probability, freedom) == pytest.approx(expected, rel=1e-9, abs=1e-9)
-
-
-@pytest.mark.parametrize("freedom", [1, 2, 3, 4, 9_999])
-@pytest.mark.parametrize("probability", [0.025, 0.001, 0.5, 0.975])
-def test_few_and_very_many_degrees_of_freedom(freedom: int, probability: float) -> None:
     expected = float(stdtrit(freedom, probability))
     assert student_quantile(probability, freedom) == pytest.approx(expected, rel=1e-9, abs=1e-9)
 
