@@ -64,7 +64,7 @@ class Ready:
 
 @dataclass(frozen=True)
 class RunResult:
-    """The driver's answer to `run`; all figures but the lists are those of one repeat."""
+    """The driver's answer to `run`; all figures except the lists are of one repeat."""
 
     seconds: tuple[float, ...]
     prepare_seconds: tuple[float, ...]
@@ -169,7 +169,7 @@ def _binding(answer: Mapping[str, object]) -> tuple[tuple[int, ...], ...]:
 
 
 def _bound(binding: Sequence[Sequence[int]], launch: Launch) -> tuple[Notice, ...]:
-    """Says what is odd about where the workers run, those of one node after those of another."""
+    """Returns warnings about the places of the workers, node by node."""
     each = len(binding) // launch.nodes
     of = [one.cores for one in launch.on] or [launch.cores]
     parts = (binding_warnings(binding[k * each :][:each], cores) for k, cores in enumerate(of))
@@ -177,8 +177,8 @@ def _bound(binding: Sequence[Sequence[int]], launch: Launch) -> tuple[Notice, ..
 
 
 def binding_warnings(binding: Sequence[Sequence[int]], cores: Sequence[int]) -> tuple[Notice, ...]:
-    """Returns what is odd about where the workers run; empty if each has cores of its own among those asked
-    for.
+    """Returns warnings about the places of the workers; none if each has cores of its own among those asked
+    for. Workers of a runtime that moves them share its cores: no more of them than cores.
 
     Workers of a runtime that moves them share its cores: no more of them than cores.
     """
@@ -204,7 +204,7 @@ def _came(cores: int, binding: Sequence[Sequence[int]]) -> int:
 
 
 def _not_asked_for(launch: Launch, asked: str, came: str, has: Ready) -> DriverError:
-    """Says that what came is not what was asked for: `has` tells which runtime or library that is."""
+    """The error that the driver has not what was asked for: `has` tells which runtime or library that is."""
     words = f"it was asked for {asked} and has {came}. {launch.launcher} started it; "
     words += f"it has {has.library or has.version}"
     if has.library and ("rank" in asked or "ranks" not in has.raw):  # else all have joined

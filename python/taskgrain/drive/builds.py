@@ -62,7 +62,8 @@ class Builds:
         yield from (f"{name} {version_of(name) or ''}" for name in system.versions)
 
     def _words(self, command: Sequence[str], folder: Path = Path()) -> Iterator[str]:
-        """The words of a command, a file by what it holds: where it lies makes no difference."""
+        """The words of a command, with the content of a file for its path: it does not matter where a file
+        lies."""
         for position, word in enumerate(command):
             filled = fill(word, folder, ())
             path = Path((shutil.which(filled) or filled) if position == 0 else filled)

@@ -74,8 +74,8 @@ def by_family(names: Iterable[str]) -> list[str]:
 def of_session(
     shell: Mapping[str, str], families: Iterable[Sequence[str]]
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """Returns what a session stores of the shell: what is withheld from drivers with these families, and what
-    is passed and may change which libraries run."""
+    """Returns the variables that a session stores of the shell: those withheld from drivers with these
+    families, and those that pass and may change which libraries run."""
     every = {name: value for of_one in families for name, value in withheld(shell, of_one).items()}
     libraries = {_LIBRARIES: shell[_LIBRARIES]} if shell.get(_LIBRARIES) else {}
     return stored(every), stored(libraries)

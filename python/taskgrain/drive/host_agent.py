@@ -113,7 +113,7 @@ class Agent:
         return found
 
     def _kill(self, mark: str) -> None:
-        """Kills the ranks, and removes what they share in memory and keep in files."""
+        """Kills the ranks, and removes their shared memory and files."""
         end = time.monotonic() + _KILLED_SECONDS
         self._found.pop(mark, None)
         left = self._shared.pop(mark, set())

@@ -40,7 +40,7 @@ class Hosts:
         self._agents: dict[str, Session] = {}
         self._threads = {name: ThreadPoolExecutor(1) for name in self.names[1:]}
         self._silent: set[str] = set()
-        """Hosts whose agent has not answered in time: they are not asked to end what may run there."""
+        """The hosts whose agent has not answered in time: nobody asks them to end what may run there."""
         self._closed = False
 
     def __enter__(self) -> Self:
@@ -57,7 +57,7 @@ class Hosts:
 
     def facts(self) -> dict[str, Mapping[str, Any]]:
         """Returns the facts that the agents tell of their hosts, by name. Raises `DriverError` if one cannot
-        be reached, or `OutOfTime`, as all others here do but for `kill`."""
+        be reached, or `OutOfTime`, as all others here do except `kill`."""
         found = self._all(len(self.names), {"op": "facts"}, "facts")
         named = dict(zip(self.names[1:], found, strict=True))
         self._cores |= {one["facts"]["host"]: tuple(one["cores"]) for one in found}
@@ -96,7 +96,8 @@ class Hosts:
     def peak(
         self, nodes: int, request: Mapping[str, object], cores: int, seconds: float
     ) -> Callable[[], list[Peak]]:
-        """Begins a measurement of the kernel alone; what it returns waits for the rates of each host."""
+        """Begins a measurement of the kernel alone; the returned function waits for the rates of each
+        host."""
         asked = {**request, "op": "peak", "id": 0, "cores": cores, "seconds": seconds}
         begun = self._each(nodes, asked, "peak", seconds)
         return lambda: [checked_peak(one.result(), 0, cores) for one in begun.values()]

@@ -27,7 +27,7 @@ _KILLED_SECONDS = 60.0
 
 
 def send(number: signal.Signals, pids: Sequence[int]) -> None:
-    """Sends a signal to those of the processes that are there."""
+    """Sends a signal to the processes that are still there."""
     for pid in pids:
         with contextlib.suppress(OSError):
             os.kill(pid, number)

@@ -1,4 +1,4 @@
-"""A system as its `system.toml` describes it: what it is, whether it can run here, how it is launched."""
+"""A system as its `system.toml` describes it: its properties, its needs, its launch."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _EVERYWHERE = ("LD_LIBRARY_PATH",)
 
 @dataclass(frozen=True)
 class Probe:
-    """Tells whether a system can run here; `missing` says what is not there."""
+    """Tells whether a system can run here; `missing` names the absent parts."""
 
     missing: tuple[str, ...]
     install: str
@@ -57,7 +57,7 @@ class System:
     bound: bool = False
     """True if it shows what could be reached, and is no choice: results do not name it as the best system."""
     simulated: bool = False
-    """Its seconds are those of a simulation, not of this machine."""
+    """True if its seconds are a simulation's, and not this machine's."""
     simulation_error: float = 0.0
     """Overheads were within this factor of those measured; 0: nobody has compared them."""
     programs: tuple[str, ...] = ()
@@ -65,7 +65,8 @@ class System:
     python: tuple[str, ...] = ()
     install: str = ""
     group: str = ""
-    """The name in `make setup GROUPS=…` of those that are set up together; empty for those of `--systems`."""
+    """The name in `make setup GROUPS=…` of systems that are set up together; empty for systems of
+    `--systems`."""
     megabytes: int = 0
     """The space that its set-up takes on the disk."""
     minutes: int = 0

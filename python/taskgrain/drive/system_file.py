@@ -69,7 +69,7 @@ def _system(document: toml.Document, folder: Path, own: bool) -> System:
 
 
 def _described(base: System, table: _Table, probe: _Table, launch: _Table, limits: _Table) -> System:
-    """The system with what its tables say; what they leave out is as in `base`."""
+    """The system with the values of its tables; the others are as in `base`."""
     command = _command(launch, "command") or base.command
     ranks = launch.text("ranks", _RANKS) or base.ranks
     return replace(
@@ -143,7 +143,7 @@ def _environment(table: _Table) -> dict[str, str]:
 
 
 def _withholds(launch: _Table, families: Sequence[str]) -> tuple[str, ...]:
-    """The families of variables: these and what the system `reads`, but for what it `passes`."""
+    """The families of variables: these and those that the system `reads`, without those that it `passes`."""
     reads, passes = launch.texts("reads"), launch.texts("passes", FAMILIES)
     for n, one in enumerate(reads):
         variables.check_name(one, launch.field("reads", n))

@@ -117,7 +117,7 @@ class Busy:
     switches: int = 0
     """Involuntary context switches of the processes that were measured."""
     joules: float | None = None
-    """Energy of all processors, whoever used it; None where it cannot be read."""
+    """The energy of all processors, for any program; None where it cannot be read."""
     throttled: float = 0.0
     """Seconds for which the quota of the control group stopped threads, all together."""
     hosts: tuple[float, ...] = ()
@@ -211,8 +211,8 @@ class BusyWatch:
         return cls._last
 
     def end(self, own: Collection[int], gone: float = 0.0) -> Busy:
-        """Returns what has passed since; this process is no other, nor are those `own` ones that are gone and
-        used so many seconds."""
+        """Returns the counts since then; this process does not count as another, nor do `own` ones that are
+        gone and used so many seconds."""
         start, end = self._start, self._read()
         wall = max(end.wall - start.wall, 1e-9)
         ours = {*own, os.getpid()}

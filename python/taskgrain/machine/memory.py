@@ -29,7 +29,7 @@ def _integer(file: Path) -> int | None:
 
 
 def _cgroup_rooms() -> Iterator[tuple[int, int]]:
-    """The limit of each control group that limits this process, and what it leaves."""
+    """The limit of each control group that limits this process, and the memory that it leaves."""
     for version_2, names, cache in (
         (True, ("memory.max", "memory.current"), "inactive_file"),
         (False, ("memory.limit_in_bytes", "memory.usage_in_bytes"), "total_inactive_file"),

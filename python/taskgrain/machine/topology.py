@@ -170,8 +170,8 @@ def _unlisted() -> list[int]:
 
 
 def for_hwloc() -> dict[str, str]:
-    """Variables by which hwloc, and with it a runtime that counts processors by it, knows those of this
-    process where the kernel's list lacks some; else none."""
+    """The variables by which hwloc, and a runtime that counts processors by it, knows those of this process
+    where the kernel's list lacks some; else none."""
     if not _unlisted():
         return {}
     mine = sorted(os.sched_getaffinity(0))

@@ -30,7 +30,7 @@ _JOIN_SECONDS = 60.0
 
 
 def _bind(processors: Sequence[int]) -> None:
-    """All threads of this process, and with them those that they will start."""
+    """The threads of this process, and with them those that they will start."""
     for _ in range(2):  # one may be starting another
         for thread in os.listdir("/proc/self/task"):
             with contextlib.suppress(ProcessLookupError):  # it has ended
@@ -200,8 +200,7 @@ class ProcessSystem(System):
         return max(self._peak_rss_bytes, super().peak_rss_bytes())
 
     def is_complete(self) -> bool:
-        """Tells whether the members are those of all cores. Forgets others, which end as they lose the
-        driver."""
+        """Tells whether each core has its member. Forgets others, which end as they lose the driver."""
         with self._lock:
             # None owes an answer now: one that has something to say has ended.
             complete = not self._dismiss(lambda number, member: number >= self.cores or member.poll())
