@@ -129,7 +129,7 @@ _USUAL_CORRELATION, _WORTH_ROUNDS = 0.1, 10
 says 0.7 once in a while where nothing correlates."""
 _MOST = 0.9
 _ROUNDED = 1e-9
-"""Logarithms that scatter by less are equal but for rounding."""
+"""The scatter below which logarithms are equal, apart from rounding."""
 
 
 def inflated(series: Floats) -> float:

@@ -41,7 +41,7 @@ _WISHED, _FEWEST = 20, 2
 _ROWS = 1000
 """Orders in memory."""
 _LONGER = 1.2
-"""Parts that are tried have lengths of which each is so many times the one before."""
+"""The factor from one tried length of parts to the next."""
 _ROUNDING = 1e-9
 
 Bounds = tuple[float, float]
@@ -165,7 +165,7 @@ def _chances(scores: Floats, split: float, part: float, most: float) -> tuple[fl
 _FAR = 5.0
 """Standard deviations from its level, estimated robustly, that make a session an outlying one."""
 _LEAST = 4
-"""Sessions of a level of which one can be outlying."""
+"""The fewest sessions of a level of which one can be outlying."""
 
 
 @dataclass(frozen=True)

@@ -76,7 +76,7 @@ class Program:
         return metg.times(self._tasks_of_a_core * efficiency).inverse(self.work)
 
     def at_least(self) -> Interval | None:
-        """The shortest time on any number of cores: that of empty tasks; None if these were not measured."""
+        """The shortest time on any number of cores, with empty tasks; None if these were not measured."""
         return self.curve[0.0].times(self._tasks_of_a_core) if 0.0 in self.curve else None
 
     def no_gain_beyond(self) -> float | None:

@@ -72,7 +72,8 @@ USUAL = Scatter(variance=0.03**2, within=0.02**2, freedom=10)
 
 
 def filled_up(known: Scatter | None, usual: Scatter = USUAL) -> Scatter:
-    """Returns what is known, and what is usual in place of the degrees of freedom that it lacks.
+    """Returns the known scatter, with the usual one in place of the degrees of freedom that it lacks. If the
+    sessions of a machine scatter by more than usual, their scatter stands alone.
 
     A machine whose sessions scatter by more than is usual is no usual one: what is known then stands alone.
     """

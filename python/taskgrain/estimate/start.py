@@ -38,7 +38,7 @@ from taskgrain.words.interval import Interval
 FEWEST_ROUNDS = 5
 """Two of these may be outliers: the median is none."""
 MOST = 0.5
-"""Share of a run that its start and end may take, so that what is left of it means something."""
+"""The share of a run that its start and end may take, so that the rest means something."""
 _MOST = 0.9
 """The share beyond which they are surely overestimated."""
 

@@ -218,7 +218,7 @@ class _Reader:
         return named
 
     def _ends(self) -> Nodes:
-        """A node, or those of a subgraph."""
+        """A node, or the nodes of a subgraph."""
         name = None
         if self._word() == "subgraph":
             self._take()

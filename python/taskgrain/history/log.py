@@ -50,7 +50,7 @@ class Log(Line):
 
     @cached_property
     def measurements(self) -> tuple[Measurement, ...]:
-        """Its cells, folded as those of a folder are."""
+        """The cells of the log, folded as in a results folder."""
         return measurements.of_lines(self.lines, self.study)
 
     @cached_property
@@ -127,7 +127,7 @@ def measured(folder: Path, label: str | None = None, time: float | None = None) 
 
 
 def _kept(lines: tuple[Line, ...], cells: Mapping[str, Measurement]) -> Iterator[Line]:
-    """The lines that say how these cells ended, without what is of no use in a history."""
+    """The lines that say how these cells ended, without fields that are of no use in a history."""
     for line in lines:
         match line:
             case SessionLine():

@@ -110,7 +110,7 @@ class Series:
 
 
 def series(logs: Iterable[Log]) -> list[Series]:
-    """All series of the logs, those of a cell one after the other."""
+    """All series of the logs; series of one cell follow each other."""
     found: dict[tuple[str, str], list[Series]] = {}
     for log in sorted(logs, key=lambda one: one.time):
         for measurement in log.measurements:

@@ -23,7 +23,7 @@ from taskgrain.words.interval import Interval
 Verdict = Decision | Literal["other host", "no change", "too few sessions", "failed"]
 QUANTITIES: tuple[Quantity, ...] = ("metg", "overhead", "floor", "rate")
 _OPEN = ("undecided", "other host")
-"""The verdicts of changes of which nobody can say whether they are regressions."""
+"""The verdicts of changes that may or may not be regressions."""
 _IN_COMMON = 0.5
 """The share of sessions, on both sides of a change, from which on the same hosts measured both."""
 ALARM = 0.01
@@ -65,8 +65,8 @@ class Trend:
     known: bool = False
     """True if the user says that the newest change is known."""
     over_all: Change | None = None
-    """The newest level against the first one, or that of the last known session, where more than one change
-    lies between."""
+    """The newest level against the first one, or the level of the last known session, where more than one
+    change lies between."""
 
     @property
     def slower_over_all(self) -> bool:
@@ -94,7 +94,7 @@ class History:
 
     question: Question
     confidence: float
-    """The level of the interval of each change, so that those of all series hold at once."""
+    """The confidence of the interval of each change, so that the intervals of all series hold at once."""
     enough: int
     """Sessions that a series must have before any change can be seen."""
     trends: tuple[Trend, ...]
