@@ -38,13 +38,13 @@ the answer is made."""
 _PRECISION, _MOST_ROUNDS = 0.1, 10_000
 """The most rounds, so that the budget and not this number ends the measurement."""
 _APART = 1.4
-"""The rounds end once an efficiency is so many times its half-width away from each level: who looks
-after every round, and stops once an interval of 95 % is on one side, errs more often than once in twenty."""
+"""The rounds end once an efficiency is so many times its half-width away from each level: to look after every
+round, and to stop once an interval of 95 % is on one side, errs more often than once in twenty."""
 
 
 @dataclass(frozen=True)
 class Measured:
-    """The answers by what was measured now."""
+    """The answers by new measurements."""
 
     answers: Mapping[str, Answer]
     notes: tuple[str, ...] = ()
@@ -137,7 +137,7 @@ def until_known(work: float, *, alone: bool = False) -> type[Experiment]:
     efficient they are."""
 
     class UntilKnown(FixedGranularity):
-        """Its first rounds are of this time alone: it is what was asked. The others tell the margin."""
+        """Rounds of the user's task time alone at first, and then also of others, which tell the margin."""
 
         def _prepare(self, request: Request, samples: list[Sample], alone: float) -> Request | None:
             following = super()._prepare(request, samples, alone)

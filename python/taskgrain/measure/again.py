@@ -43,8 +43,8 @@ def folder_for(output: Path | None) -> Iterator[Path]:
 def measured_again(
     found: Comparison, measured: call.Measured, parts: Iterable[Part], say: Callable[[int], None]
 ) -> tuple[Comparison, call.Measured]:
-    """The comparison with what comes of cells that are measured again, and the cells as they are now. `say`
-    is told how many each part has, before it is measured."""
+    """The comparison with the second measurements of some cells, and the cells as they are now. `say` gets
+    the number of cells of each part, before it is measured."""
     for cells, measure in parts:
         say(cells)
         with folder_for(None) as folder:

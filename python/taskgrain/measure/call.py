@@ -66,7 +66,7 @@ class Measured:
     interrupted: str = ""
     """The sentence for a person who interrupted it; empty if nobody did."""
     timing: Mapping[str, float] = field(default_factory=dict)
-    """The seconds of the call, by what they went to."""
+    """The seconds of the call, by what it spent them on."""
 
     @property
     def complete(self) -> bool:

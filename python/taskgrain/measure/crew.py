@@ -36,7 +36,7 @@ class DriverName(NamedTuple):
 
     @property
     def places(self) -> tuple[str, ...]:
-        """Returns in words what is not as for others."""
+        """Returns the settings that are not as for others, in words."""
         nodes = (counted(self.nodes, "node"),) if self.nodes > 1 else ()
         return (*nodes, *((counted(self.cores, "core"),) if self.cores else ()))
 

@@ -107,7 +107,7 @@ class Ends:
         self._journal.append(line)
 
     def interrupt(self, state: CellState) -> None:
-        """Writes what is known of a cell with runs that has not ended."""
+        """Writes the result so far of a cell that has runs and has not ended."""
         if state.stored.ending is not Ending.UNFINISHED or state.stored.result or not state.runs:
             return
         if state.done:
@@ -170,7 +170,7 @@ def _fields(one: Metg | Measured) -> dict[str, Any]:
 
 
 def _notices(state: CellState) -> list[Notice]:
-    """Collects the warnings of a cell's result besides those of the experiment."""
+    """Collects the warnings of a cell's result besides the experiment's own."""
     found = [*state.warnings, *state.experiment.settings.notices]
     if crashes := sum(isinstance(one, CrashLine) for one in state.stored.problems):
         found.append(notice("driver_crashed", crashes=crashes))

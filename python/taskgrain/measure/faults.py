@@ -1,4 +1,4 @@
-"""Measures what a fault costs (`taskgrain faults`): a system runs a workload with and without it in turn."""
+"""Measures the cost of a fault (`taskgrain faults`): a system runs a workload with and without it in turn."""
 
 from __future__ import annotations
 
@@ -108,8 +108,8 @@ def run(system: System, cores: Sequence[int], wanted: Wanted) -> dict[str, Any]:
 
 
 def summary(measured: Sequence[Measurement], plain: Sequence[float]) -> dict[str, Any]:
-    """Counts the measurements, those that the fault struck, and how many of these survived and were correct.
-    `plain` are the seconds of the runs without it."""
+    """Counts the measurements, the struck ones, and how many of these survived and were correct. `plain` are
+    the seconds of the runs without a fault."""
     struck = [one for one in measured if one.struck]
     right = [one for one in struck if one.correct]
     lost = [one.seconds - one.plain_seconds for one in right if one.seconds is not None]

@@ -24,7 +24,7 @@ _MOST = 0.99
 
 
 def duration(seconds: float) -> str:
-    """Seconds for a person who waits: `45 s`, `3 min 20 s`, `2 h 5 min`."""
+    """Shows seconds for a person who waits: `45 s`, `3 min 20 s`, `2 h 5 min`."""
     whole = round(max(0.0, seconds))
     if whole < 60:
         return f"{whole} s"

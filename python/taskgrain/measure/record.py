@@ -53,7 +53,7 @@ class CellState:
         """The reason why this call makes no more runs of it, if one did not fit the budget."""
         self.runs = 0
         self.spent = 0.0
-        """Seconds of the study that its runs took, with waiting and with those that were repeated."""
+        """The seconds of the study that its runs took, with waits and repeated runs."""
         self.run_seconds = 0.0
         """Seconds of the runs that count, without all that."""
         self.disturbed = 0
@@ -112,7 +112,8 @@ class CellState:
         return min(bounds) * (request.repeats + request.warmup) if bounds else None
 
     def likely_seconds(self, request: Request) -> float | None:
-        """Guesses the time of the whole request: that of an earlier run, and all that is more at the peak."""
+        """Guesses the time of the whole request, from an earlier run: all additional work runs at the
+        peak."""
         peak = self.reference.sum(axis=1).max(initial=0.0)
         longer = self._step_work / peak if peak else 0.0
         steps = [

@@ -133,8 +133,8 @@ class Runner:
         return self._journal.begun
 
     def interrupt(self) -> None:
-        """Writes what is known of the cells that have not ended. The time since the last line does not count:
-        what the interrupt cut is measured again."""
+        """Writes the results so far of the cells that have not ended. The time since the last line does not
+        count: the run that the interrupt cut is measured again."""
         self._budget.stop(self.record.elapsed)
         for state in self.record.cells.values():
             try:

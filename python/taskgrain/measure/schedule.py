@@ -31,7 +31,8 @@ from taskgrain.study.workload import Workload
 _GRACE, _GRACE_SHARE, _MOST_SHARE = 1.0, 0.02, 0.1
 """Seconds, or a share of the budget if that is more; never more than the other share."""
 _LEAST_TASK_SECONDS = 10e-9
-"""Seconds of a core for a task without work: no system takes less, so what is too much by this never fits."""
+"""The seconds of a core for a task without work: no system takes less, so runs that need even more never
+fit."""
 
 
 class Budget:
@@ -59,7 +60,7 @@ class Budget:
         return self.left() <= 0.0
 
     def time_left(self) -> float:
-        """Seconds for what is under way: a little more than is left, as most of it ends soon."""
+        """The seconds that runs under way have: a little more than is left, as most end soon."""
         return self.left() + self._grace
 
     @property
@@ -67,7 +68,7 @@ class Budget:
         return min(max(_GRACE, _GRACE_SHARE * self.seconds), _MOST_SHARE * self.seconds)
 
     def most_seconds(self, alone: bool) -> float:
-        """Seconds that one run may take. While other cells wait, it may take half of what is left."""
+        """The seconds that one run may take: while other cells wait, half of what is left."""
         return math.inf if alone else max(self._grace, 0.5 * self.left())
 
 
@@ -149,7 +150,8 @@ class Schedule:
         return replace(found, least=found.share)
 
     def _seconds_left(self, state: CellState, pace: float) -> float:
-        """A guess; that of simulated nodes rests on their tasks, as each run takes its seconds only once."""
+        """A guess of the seconds; for simulated nodes it rests on their tasks, as each run takes its seconds
+        only once."""
         if not self._plan.systems[state.cell.system].simulates_nodes:
             return state.expected_seconds_left(pace)
         made, settings = type(state.experiment), state.experiment.settings

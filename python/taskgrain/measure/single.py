@@ -29,7 +29,7 @@ from taskgrain.words.warnings import Notice, notice
 _SECONDS = 0.01
 """Seconds of a measurement of the kernel alone."""
 _LOOKS = 3
-"""Measurements of the kernel alone, of which the best says how long an iteration takes on quiet cores."""
+"""The measurements of the kernel alone; the best one says how long an iteration takes on quiet cores."""
 _LOOK_ITERATIONS, _LOOK_STEPS = 64, 4
 """The size of the run that tells how much work an iteration is."""
 

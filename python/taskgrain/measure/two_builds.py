@@ -127,7 +127,8 @@ def _with_driver(system: System, program: Path) -> System:
 
 
 def check_programs(places: tuple[Path, Path], found: Sequence[Pair], cores: Sequence[int]) -> None:
-    """Starts each place that is a program once, before anything is measured.
+    """Starts each place that is a program once, before anything is measured. Raises `UsageError` if its
+    answer says that it is no driver, or the driver of another system.
 
     Raises `UsageError` if one is no driver, or the driver of another system, by what it says of itself.
     """
@@ -160,7 +161,7 @@ class UntilDecided(MetgSearch):
         self._done, self._pending = True, []
 
     def everything(self) -> list[Sample]:
-        """Returns the samples that all quantities rest on, those of the empty kernel too."""
+        """Returns the samples that all quantities rest on, with those of the empty kernel."""
         return [*self.samples(), *self._floor_samples()]
 
 

@@ -42,8 +42,8 @@ def at_hosts(
 
 
 def notices(runs: Sequence[Mapping[str, AtHost]]) -> list[Notice]:
-    """Names the host that is the slowest, by the medians over the runs, and the one that is the busiest, by
-    the means, if they are clearly so."""
+    """Names the slowest host, by the medians over the runs, and the busiest, by the means, if they are
+    clearly so."""
     speeds, shares = defaultdict(list), defaultdict(list)
     for run in runs:
         rates = {name: one.rate for name, one in run.items() if one.rate}

@@ -53,7 +53,7 @@ def pattern(text: str, named: str) -> Pattern:
 
 
 def find(source: Source, patterns: Sequence[Pattern]) -> Iterator[tuple[str, int]]:
-    """Each occurrence of a construct: its name, without what it is a part of, and its line."""
+    """The occurrences of constructs: the name of each, without its namespace, and its line."""
     rules = _Rules([one for one in patterns if fnmatchcase(source.file.name, one.files)])
     for chain, is_member in _chains(source):
         for name, line in rules.constructs(source, chain, is_member):

@@ -65,7 +65,7 @@ def lines_of_code(source: Source) -> set[int]:
 
 
 def drivers(systems: Sequence[System]) -> Iterator[System]:
-    """Returns the systems with sources; of a system and its variants those that differ in them."""
+    """Returns the systems with sources; only variants with other sources stand beside their system."""
     seen = set()
     for system in systems:
         sources = tuple((system.folder / name).resolve() for name in system.sources)

@@ -169,7 +169,7 @@ class CrossingSearch(Rounds):
         return sorted(sizes, key=lambda n: abs(math.log(n / at)))[:2] if at else sizes
 
     def _counting(self, iterations: int) -> int:
-        """Runs of a size: those that nobody disturbed, and later all."""
+        """The runs of a size: at first those that nobody disturbed, and later all."""
         every = self._runs[False, iterations]
         return len(every) if self._round >= _PATIENT else self._undisturbed(iterations)
 

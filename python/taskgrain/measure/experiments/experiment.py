@@ -81,7 +81,7 @@ class CellSettings(Steps):
 
     @classmethod
     def of(cls, settings: Settings) -> CellSettings:
-        """Returns the settings of each cell, from those of a study."""
+        """Returns the settings of each cell, from a study's settings."""
         shared = [one.name for one in fields(cls) if hasattr(settings, one.name)]
         given = {name: getattr(settings, name) for name in shared}
         return cls(**given | {"steps": settings.steps or None})
@@ -111,7 +111,7 @@ def _answers(request: Request, pending: Request) -> bool:
 
 
 class Experiment(ABC):
-    """One experiment on one cell. A new one says what it asks for, and takes the answers in `_take`."""
+    """One experiment on one cell. A new one defines its requests, and takes the answers in `_take`."""
 
     ROUND_RUNS: ClassVar[float]
     """The runs that a round takes where all last equally long; a dry run foretells by it."""
@@ -195,7 +195,7 @@ class Experiment(ABC):
 
     @abstractmethod
     def _take(self, request: Request, samples: list[Sample], alone: float) -> None:
-        """Takes what was told, and once nothing is pending asks for the next round, or is done."""
+        """Takes an answer, and once nothing is pending asks for the next round, or is done."""
 
     @abstractmethod
     def result(self, reference: ArrayLike, out_of_budget: bool = False) -> Metg:

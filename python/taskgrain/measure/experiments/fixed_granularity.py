@@ -29,9 +29,9 @@ from taskgrain.words.warnings import notice
 _LOOKS = 4
 """Short runs before the sizes are chosen: one reference may have been disturbed."""
 TASK_TIME_OFF = 0.15
-"""The time of a task's work may be so far from what was asked before that is a warning."""
+"""The share by which the time of a task's work may differ from the wished time before there is a warning."""
 _OF_METG = ("no_bound", "gap_at_crossing", "floor_above_metg")
-"""Warnings about a METG, of which there is none here."""
+"""The warnings about a METG, which these cells do not have."""
 
 
 class FixedGranularity(Rounds):
