@@ -142,8 +142,8 @@ def legend() -> list[tuple[int, str]]:
 
 
 def drawn(results: Results, matrix: Matrix, most: int) -> list[str]:
-    """The systems that charts show at first: the best of each workload, then the quickest at task times that
-    were asked for, then those of the smallest METG."""
+    """The systems that charts show at first: the best of each workload, then the quickest at the wished task
+    times, then those of the smallest METG."""
     best = [column.best[0] for column in matrix.columns if column.best]
     answers = [one for asked in of_the_study(results) for one in asked.answers]
     able = [one for one in answers if one.curve and not one.curve.cell.bound]
@@ -157,7 +157,7 @@ class Kind:
 
     title: str
     kind: str
-    """The kind: where it runs, and who says what depends on what."""
+    """The kind: the place where it runs, and the way in which it learns the dependences."""
 
 
 def kinds(systems: Iterable[str], lines: Sequence[Line] = ()) -> dict[str, Kind]:

@@ -157,7 +157,7 @@ class Cell:
         return self.result.number(name).within(self.origin.error) if self.result else Interval()
 
     def ratio_to(self, other: str) -> Interval | None:
-        """METG divided by that of another cell, by its name; None if that was not compared."""
+        """METG divided by another cell's, by its name; None if the two were not compared."""
         line = self.ratios.get(other)
         return line.ratio if line else None
 

@@ -167,7 +167,7 @@ def threshold(cell: Cell) -> float | None:
 
 
 def to_best(cell: Cell) -> Interval | None:
-    """The ratio of its METG to the best one's; that of the best is 1."""
+    """The ratio of its METG to the best one's; the best has 1."""
     if cell is cell.best:
         return Interval(1.0, 1.0, 1.0)
     return ranking.ratio(cell, cell.best) if cell.best else None

@@ -398,7 +398,7 @@ class MetgLine(OfCell):
 
 @dataclass(frozen=True, kw_only=True)
 class RatioLine(OfCell):
-    """METG of the cell divided by that of another, from the rounds in which both ran."""
+    """METG of the cell divided by another's, from the rounds in which both ran."""
 
     kind: ClassVar[str] = "ratio"
     to: str | None = text("the cell that it is divided by: the best of the workload, or a bound")
@@ -419,7 +419,7 @@ TYPES: dict[str, type[Line]] = {one.kind: one for one in (*_MEASURED, *_ENDS)}
 
 
 def _own(line: Line) -> dict[str, Any]:
-    """The fields of a line but for those of every line."""
+    """The fields of a line except those of every line."""
     found: dict[str, Any] = {}
     for one in dataclasses.fields(line):
         value = getattr(line, one.name)

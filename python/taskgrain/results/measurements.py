@@ -40,7 +40,7 @@ class Measurement:
     """The program that efficiency is measured against."""
     reference_build: str | None = None
     settings: Mapping[str, object] = field(default_factory=dict)
-    """Threshold, steps, and whatever else changes what is measured."""
+    """The threshold, the steps, and all else that changes the measurement."""
     variables: Mapping[str, Any] = field(default_factory=dict)
     """Environment variables that were passed on purpose, or that choose libraries."""
     cores: int | None = None
@@ -70,7 +70,8 @@ class Folder:
 
     @cached_property
     def measurements(self) -> tuple[Measurement, ...]:
-        """Returns those of all sessions. Lines that the user had measured anew (`--restart`) do not count."""
+        """Returns the measurements of all sessions, without lines that the user had measured anew
+        (`--restart`)."""
         return self.of(None)
 
     def of(self, session: str | None) -> tuple[Measurement, ...]:
@@ -105,7 +106,7 @@ def of_lines(
 
 
 def of_a_study(study: Mapping[str, Any]) -> dict[str, str | None]:
-    """The settings of a study that change what is measured and that a `cell` line does not have."""
+    """The settings of a study that change the measurement and that a `cell` line lacks."""
     return {name: values.text(study.get(name)) for name in ("validate", "isa", "experiment")}
 
 

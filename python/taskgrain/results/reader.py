@@ -64,7 +64,7 @@ class Contents:
 
     @cached_property
     def shown(self) -> tuple[Line, ...]:
-        """The lines for reports and tables: without those of cells that neither begin nor end."""
+        """The lines for reports and tables: without cells that neither begin nor end."""
         return tuple(one for one in self.lines if not isinstance(one, OfCell) or one.cell in self._known)
 
     @cached_property
@@ -90,7 +90,8 @@ class Contents:
         return found
 
     def notes(self) -> list[str]:
-        """The notes for a reader of `shown`: what is odd, what is left out, and what is from elsewhere."""
+        """The notes for a reader of `shown`: oddities, lines that are left out, and numbers from
+        elsewhere."""
         name, cells = self.file.name, [line.cell for line in self.lines if isinstance(line, OfCell)]
         found = self.warnings()
         if strays := Counter(cell for cell in cells if cell not in self._known):

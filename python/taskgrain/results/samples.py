@@ -35,7 +35,7 @@ def undisturbed(line: Attempt) -> list[float]:
 
 @dataclass(frozen=True)
 class Counting:
-    """A run, with those of its repeats that others left alone, or with all."""
+    """A run, with the repeats that others left alone, or with all."""
 
     samples: list[Sample]
     disturbed: bool

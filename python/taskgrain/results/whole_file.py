@@ -25,8 +25,8 @@ def write(path: Path, content: bytes) -> None:
 
 
 def put_out(output: Path | None, content: bytes) -> None:
-    """Writes what `--output` is for, to standard output where no file is given; but no terminal gets what is
-    no text. Raises as `write` does, and `InputError`."""
+    """Writes the file of `--output`, or to standard output where there is none; a terminal gets only text.
+    Raises as `write` does, and `InputError`."""
     if output is not None:
         write(output, content)
         return

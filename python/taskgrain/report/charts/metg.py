@@ -166,7 +166,8 @@ def panel(
 
 
 def _task(x: alt.X, theme: Theme) -> list[alt.Chart]:
-    """A line at the time of the reader's tasks: those of a METG left of it are long enough."""
+    """A line at the time of the reader's tasks: they are long enough for systems whose METG lies left of
+    it."""
     base = alt.Chart(alt.NamedData(name="task")).encode(x=x)
     side = alt.expr("datum.at * datum.at > low * high ? 'right' : 'left'")
     said = "(datum.at < low ? '← ' : '') + 'your tasks' + (datum.at > high ? ' →' : '')"

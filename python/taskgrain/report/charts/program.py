@@ -145,7 +145,7 @@ def at_once(results: Results, theme: Theme, width: int | None = None, *, one: _A
 
 
 def _lengths(one: _Asked) -> list[Row]:
-    """The share of the tasks that are shorter than a time, and that of their work."""
+    """The share of the tasks that are shorter than a time, and the share of their work."""
     ranked, total = one.program.ranked, one.program.total
     work, found = 0.0, list[Row]()
     last = len(ranked) - 1
