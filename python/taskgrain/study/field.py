@@ -63,7 +63,8 @@ class Field:
     stored_as: str = ""
     """Its name in the lines and tables of results, if another field of theirs has its own."""
     hint: Callable[[object], str] | None = None
-    """Asks a person who writes what is no choice what is meant; empty where nobody knows."""
+    """The question whether another name was meant, for a value that is no choice; empty where nobody
+    knows."""
 
     @property
     def column(self) -> str:

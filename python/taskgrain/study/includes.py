@@ -83,13 +83,13 @@ def _replace(
 
 
 def _forget(into: Document, keys: Keys) -> None:
-    """Removes the places of `keys` and what is in it."""
+    """Removes the places of `keys` and below."""
     for path in [path for path in into.places if path[: len(keys)] == keys]:
         del into.places[path]
 
 
 def _take(into: Document, later: Document, keys: Keys, offset: int = 0) -> None:
-    """Takes over the places of `keys` and what is in it; the elements of an array come `offset` further."""
+    """Takes over the places of `keys` and below; the elements of an array come `offset` further."""
     for path, places in later.places.items():
         if path[: len(keys)] != keys:
             continue

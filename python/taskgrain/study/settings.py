@@ -109,7 +109,7 @@ SETTINGS: dict[str, Field] = {
 
 
 def take_settings(table: dict[str, Any], named: Named) -> Settings:
-    """Takes the settings out of a table; `named` makes of a field what a bad value is reported as.
+    """Takes the settings out of a table; `named` gives the name of a field in errors. Raises `InputError`.
 
     Raises `InputError`.
     """

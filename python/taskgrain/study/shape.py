@@ -1,4 +1,4 @@
-"""The shape of a workload's graph: how it depends on the steps, and what it allows at best."""
+"""The shape of a workload's graph: its dependence on the steps, and the best efficiency that it allows."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ depends on nothing is a part of the start."""
 _LEAST_RAMPS = 2
 """The fewest ramps of a run; one with fewer would be a graph of ramps."""
 WHOLE, WHOLE_RAMPS = 1000, 8
-"""Steps of a graph whose shape depends on them: those of Task Bench, and at least so many ramps."""
+"""The steps of a graph whose shape depends on them: as in Task Bench, and at least so many ramps."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -128,8 +128,8 @@ def _refuse_rivals(table: Mapping[str, Any], named: Named) -> None:
 
 @dataclass(frozen=True)
 class Study:
-    """A description of what is to be measured. `cells` gives it in the order of its workloads, all systems of
-    one together."""
+    """A description of the measurement. `cells` gives it in the order of its workloads, all systems of one
+    together."""
 
     systems: tuple[str, ...]
     workloads: tuple[Workload, ...]
@@ -150,7 +150,7 @@ class Study:
     """The number of nodes of the cells that are measured now; 0: whatever number."""
 
     def cells(self, systems: Sequence[str]) -> list[Cell]:
-        """Every system on every workload, with each of `env`, but for those excluded."""
+        """Every system on every workload, with each of `env`, except for excluded cells."""
         return [
             Cell(system + variables.suffix(env), one)
             for one in self.workloads
@@ -289,8 +289,8 @@ def _take_cores(rest: dict[str, Any], given: Document) -> _Lists:
 
 
 def _products(rest: dict[str, Any], shared: _Lists, given: Document) -> list[tuple[Keys, _Lists]]:
-    """Returns what is multiplied out: each of `[[workloads]]`, then the lists of the top level, with
-    `[defaults]` and what is `shared` by all."""
+    """Returns the lists to multiply out: each of `[[workloads]]`, then the lists of the top level, with
+    `[defaults]` and the fields `shared` by all."""
     tables = _tables(rest.pop("workloads", []), "workloads", WORKLOAD_KEYS, given)
     defaults = shared | _lists(rest.pop("defaults", {}), ("defaults",), WORKLOAD_KEYS, given)
     products: list[tuple[Keys, _Lists]] = [(("workloads", n), one) for n, one in enumerate(tables)]

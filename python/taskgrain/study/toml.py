@@ -48,7 +48,7 @@ class Places(NamedTuple):
 
 @dataclass
 class Document:
-    """A table, which may come from several files, and the places of what is in it."""
+    """A table, which may come from several files, and the places of its entries."""
 
     table: dict[str, Any]
     places: dict[Keys, Places] = field(default_factory=dict)

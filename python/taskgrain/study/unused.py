@@ -39,8 +39,7 @@ def with_radix() -> tuple[str, ...]:
 
 @lru_cache
 def _differs(pattern: str, field: str) -> bool:
-    """Tells whether the field makes a difference; also true for a pattern of which no small graph can be
-    made."""
+    """Tells whether the field makes a difference; also true for a pattern without small graphs."""
     try:
         one, other = (_dependences(pattern, field, value) for value in _PROBES[field])
     except (InvalidSpec, Unsupported):

@@ -27,7 +27,7 @@ def patterns_called(value: object) -> list[str]:
 
 
 def presets_called(value: object) -> list[str]:
-    """The presets of these patterns: those that speak of the word, or all where none does."""
+    """The presets of these patterns that speak of the word, or all where none does."""
     asked, found = _asked(value), patterns_called(value)
     fitting = [one for one in map(presets.read, presets.names()) if one.fields["pattern"] in found]
     speaking = [one for one in fitting if asked in bare(f"{one.name} {one.title} {one.text}")]

@@ -63,7 +63,7 @@ class Workload:
 
     @property
     def graph(self) -> tuple[Any, ...]:
-        """Its fields, without the place of a file of which it has the hash."""
+        """The fields of the workload, without the path of a file whose hash it has."""
         hashed = self["dag_hash"] != WORKLOAD["dag_hash"].default
         left_out = _PLACES["dag"] if hashed else -1
         return tuple(value for place, value in enumerate(self._values) if place != left_out)

@@ -76,7 +76,7 @@ class Interval:
         return self._each(lambda one: factor * one)
 
     def within(self, factor: float, sure: float = 0.0) -> Interval:
-        """The same, if what it has more than `sure` may be wrong by a factor, which is 1 if it may not."""
+        """The same interval, if all beyond `sure` may be wrong by a factor, which is 1 if it may not."""
 
         def moved(bound: float | None, by: float) -> float | None:
             return bound if bound is None or factor == 1.0 else bound + max(0.0, bound - sure) * (by - 1.0)

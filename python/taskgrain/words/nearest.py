@@ -1,4 +1,4 @@
-"""The names that a person who mistyped one may have meant."""
+"""The names that a mistyped one may stand for."""
 
 from __future__ import annotations
 

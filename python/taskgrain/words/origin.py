@@ -41,7 +41,7 @@ class Origin:
 
     @property
     def interval(self) -> str:
-        """The name of a bar around METG: that of a simulation is its error, and has no confidence."""
+        """The name of a bar around METG: a simulation's is its error, and has no confidence."""
         return "interval" if self.simulated else "95 % interval"
 
     @property
@@ -62,7 +62,7 @@ class Origin:
 
 MEASURED = Origin()
 ELSEWHERE = "measured on another machine than the others"
-"""The note on what is from elsewhere, before the names. Its mark is the machine's hash in its own name."""
+"""The note on items from elsewhere, before the names. Its mark is the machine's hash in its own name."""
 
 
 class Placed(Protocol):

@@ -25,7 +25,7 @@ def text(value: object) -> str:
 
 
 def cleaned(value: T) -> T:
-    """The same value with each text in it made safe: those of a list, of a table, and of a dataclass too."""
+    """The same value with each text in it made safe, also in lists, tables and dataclasses."""
     found: Any = value
     if type(value) is str:
         found = text(value)

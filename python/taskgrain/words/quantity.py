@@ -63,7 +63,8 @@ def interval(number: Interval) -> str:
 
 
 def _bound(one: float | None, value: float) -> str:
-    """A bound: a round number if it is far from the value, else one that does not shut the value out."""
+    """Shows a bound: a round number if it is far from the value, else one that does not shut the value
+    out."""
     if one is None:
         return "?"
     return seconds(one, 1 if max(one, value) > _APART * min(one, value) else 2)
@@ -95,7 +96,7 @@ def percent(value: float | None, digits: int = 0) -> str:
 
 
 def part(value: float | None) -> str:
-    """A share of things, of which neither none nor all is said where it is not so: `over 99 %`."""
+    """A share of things that never rounds to none or all where it is neither: `over 99 %`."""
     if value is not None and 0.0 < value < 0.005:
         return "under 1 %"
     return "over 99 %" if value is not None and 0.995 <= value < 1.0 else percent(value)

@@ -128,7 +128,7 @@ class Weight(IntEnum):
     """The weight of a warning; the least comes first."""
 
     DECIDES = 0
-    """The cell has no number, no bound, or one that nobody should rely on."""
+    """The warning that the cell has no number, no bound, or one that nobody should rely on."""
     USUAL = 1
     HARMLESS = 2
     """The warning tells how a number came about, and casts no doubt on it."""
@@ -166,7 +166,7 @@ class _Words(Formatter):
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """A warning: its code, and what was found, in SI units."""
+    """A warning: its code, and the values that were found, in SI units."""
 
     code: str
     values: Mapping[str, Any] = field(default_factory=dict, hash=False)
@@ -190,7 +190,7 @@ class Notice:
         return {"code": self.code, **self.values}
 
     def shown(self) -> dict[str, Any]:
-        """The warning for programs that read what a command prints: with its words."""
+        """The warning, with its words, for programs that read a command's output."""
         return {"code": self.code, **self.values, "text": self.text}
 
 
