@@ -32,7 +32,7 @@ _IN_THE_WAY = {
 
 
 def doctor(folders: Systems = None, as_json: Json = False) -> None:
-    """Shows what a measurement here will use, how good it will be, and what is in the way."""
+    """Shows what will be measured here, how well, and what is in the way."""
     from taskgrain.cli.printer import print_json, printer
     from taskgrain.drive import catalogue
     from taskgrain.machine import facts as machine
