@@ -40,7 +40,7 @@ def _ever(world: str, count: int, cells: int, seed: int) -> bool:
 
 
 def _late(world: str, count: int, cells: int, after: int, seed: int) -> tuple[bool, bool, bool, bool]:
-    """Tells whether the change is seen, at its place, with a ratio that holds the truth; and whether more
+    """Tells whether the change is seen at its place, with a ratio that holds the truth, and whether more
     are."""
     found = segmented(simulated(world, seed, (count - after, 1.0), (after, TIMES)), cells)
     if not found.changes:

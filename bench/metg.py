@@ -163,8 +163,7 @@ def against_itself(system: str, per_core: int, budget: float) -> tuple[Interval 
 
 @contextmanager
 def neighbours(count: int) -> Iterator[None]:
-    """Runs so many processes that burn a core each, with sessions of their own, as those of another user
-    have."""
+    """Runs so many processes that burn a core each, in sessions of their own, as another user's would."""
     code = f"import os\nos.nice(10)\nwhile os.getppid() == {os.getpid()}: pass"
     busy = [subprocess.Popen([sys.executable, "-c", code], start_new_session=True) for _ in range(count)]
     try:

@@ -22,8 +22,7 @@ from arguments import count
 from taskgrain.words.quantity import seconds
 
 ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-"""The environment without a variable with which Python would compile the modules of a checkout at every
-start."""
+"""The environment without a variable that lets Python compile a checkout's modules at every start."""
 COMMAND = str(Path(sys.executable).with_name("taskgrain"))
 CASES = {
     "python -c pass": [sys.executable, "-c", "pass"],

@@ -168,8 +168,7 @@ def clock(seconds: float) -> str:
 
 
 def run(stage: Stage, log: Path, environment: Mapping[str, str], lock: int) -> tuple[bool, float, float]:
-    """Tells whether a stage passes, and its seconds: by the clock, and of processors. It keeps `lock`
-    open."""
+    """Tells whether a stage passes, and its seconds by the clock and of processors; keeps `lock` open."""
     begun, before = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
     with log.open("wb") as out:
         process = subprocess.Popen(

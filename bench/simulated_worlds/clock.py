@@ -320,8 +320,7 @@ class System:
         return self.curve.metg(_mean(self.seen))
 
     def typical_overhead(self) -> float:
-        """The overhead of a task without work, likewise; no such number exists where it depends on the
-        size."""
+        """The overhead of a task without work, likewise; none exists where it depends on the size."""
         return float(np.median([one.run * one.overhead for one in self.seen])) * self.curve.overhead(0.0)
 
 

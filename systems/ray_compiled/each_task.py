@@ -115,8 +115,7 @@ class Dependences:
             self._alike.append(known[key])
 
     def of_each(self, steps: int) -> list[dict[int, tuple[int, ...]]]:
-        """The dependences of nodes in a compiled graph of so many steps, executed until all steps are
-        done."""
+        """The dependences of nodes in a compiled graph of so many steps, executed to the last step."""
         return [self._union({*self._alike[step::steps]}) for step in range(steps)]
 
     def _union(self, classes: Iterable[int]) -> dict[int, tuple[int, ...]]:

@@ -23,8 +23,7 @@ class Block:
     title: str = ""
     """The file that it is."""
     comments: dict[str, str] = field(default_factory=dict)
-    """The comments on the lines right before it: `not run`, `own system`, `excerpt`, `output` and
-    `checkout`."""
+    """The comments right before it: `not run`, `own system`, `excerpt`, `output` and `checkout`."""
 
 
 def blocks(text: str) -> list[Block]:

@@ -104,8 +104,7 @@ class SimulatedSystem:
         ]
 
     def true_metg(self, threshold: float = 0.5) -> float:
-        """METG, where the curve crosses the threshold at the clock 1, by bisection on a rising curve, in
-        seconds."""
+        """METG in seconds, where the curve crosses the threshold at the clock 1, by bisection."""
         factor = population_location(self.noise)
 
         def efficiency(log_n: float) -> float:

@@ -264,8 +264,7 @@ def _disturbed(curve: Curve | None) -> bool:
 
 
 def _doubted(level: Level) -> Level:
-    """A level from runs that others disturbed for a good part: it does not follow that tasks are too
-    short."""
+    """A level from runs that others disturbed much: it does not follow that tasks are too short."""
     verdict: Verdict = "unknown" if level.verdict == "no" else level.verdict
     least, margin = replace(level.needed, low=None), replace(level.margin, high=None)
     return replace(level, verdict=verdict, needed=least, margin=margin)

@@ -170,8 +170,7 @@ def _usable(here: Sequence[Cell], wished: Collection[str] | None) -> list[Cell]:
 
 
 def _scaling(cells: list[Cell], given: object, say: Say) -> list[Cell]:
-    """Returns the cells that use more than one core; says which of them do not, though `given` cores were
-    there."""
+    """Returns the cells on more than one core; says which do not use the `given` cores."""
 
     def several(cell: Cell) -> bool:
         there = cell.cores_there or given

@@ -130,8 +130,7 @@ class Program:
 
 
 def output_bytes(steps: Steps) -> int | None:
-    """The bytes that each task of a graph hands on, as its file says: None if it does not, or if they do not
-    fit."""
+    """The bytes that each task of a graph hands on by its file; None if it has none, or they do not fit."""
     said = steps.graph.handed_on
     if said is None or said * steps.widest > _MOST_HANDED_ON:
         return None

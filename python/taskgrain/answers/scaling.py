@@ -129,8 +129,7 @@ def shown(share: Interval | None) -> str:
 
 
 def scalings(results: Results) -> list[Scaling]:
-    """Returns the scalings of a folder, in the order of its workloads and systems; none of another
-    experiment."""
+    """Returns the scalings of a folder by its workloads and systems; none of another experiment."""
     return [one for one in measured(results) if one.problems]
 
 

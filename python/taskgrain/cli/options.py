@@ -124,8 +124,7 @@ class GraphOptions:
 
     @functools.cached_property
     def workload(self) -> Workload:
-        """The graph without its steps and iterations. Warns, once, of what its pattern or kernel does not
-        use."""
+        """The graph without its steps and iterations. Warns once of fields that it does not use."""
         from taskgrain.study.study import check_steps, workload
         from taskgrain.study.unused import unused, unused_by_kernel
 

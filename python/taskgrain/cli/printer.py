@@ -47,8 +47,7 @@ class Printer:
         self.whole("\n".join(lines), style)
 
     def whole(self, line: str, style: str = "") -> None:
-        """A line to be copied, such as a path or a command, unchanged except for characters that the terminal
-        lacks."""
+        """A line to be copied, such as a path, unchanged except for characters that the terminal lacks."""
         self._console.print(Text(self._known(line), style), soft_wrap=True, highlight=False)
 
     def _known(self, text: str) -> str:

@@ -311,8 +311,7 @@ def result(
 def disturbed(
     answer: Mapping[str, object], number: int, launch: Launch, has: Ready, elapsed: float, strikes: int
 ) -> Disturbed:
-    """Checks the `result` event of a run that was asked for a fault, whose books say that it struck `strikes`
-    times."""
+    """Checks the `result` of a run with a fault, whose books say that it struck `strikes` times."""
     found = result(answer, number, 1, launch, has, elapsed, again=True)
     told = _integer(answer, "strikes")
     if told != strikes:

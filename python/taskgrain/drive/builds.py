@@ -39,8 +39,7 @@ class Builds:
         self._digests: dict[Path, str] = {}
 
     def of(self, system: System) -> str:
-        """Returns the build of a system: of its driver, and of the reference that its efficiency is measured
-        against."""
+        """Returns the build of a system: of its driver, and of the reference for its efficiency."""
         return _hash([*self._parts(system), self.of_reference(system.reference_name)])
 
     def of_reference(self, name: str) -> str:
@@ -62,8 +61,7 @@ class Builds:
         yield from (f"{name} {version_of(name) or ''}" for name in system.versions)
 
     def _words(self, command: Sequence[str], folder: Path = Path()) -> Iterator[str]:
-        """The words of a command, with the content of a file for its path: it does not matter where a file
-        lies."""
+        """The words of a command, with a file's content for its path: its place does not matter."""
         for position, word in enumerate(command):
             filled = fill(word, folder, ())
             path = Path((shutil.which(filled) or filled) if position == 0 else filled)

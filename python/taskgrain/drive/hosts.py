@@ -96,8 +96,7 @@ class Hosts:
     def peak(
         self, nodes: int, request: Mapping[str, object], cores: int, seconds: float
     ) -> Callable[[], list[Peak]]:
-        """Begins a measurement of the kernel alone; the returned function waits for the rates of each
-        host."""
+        """Begins to measure the kernel alone; the returned function waits for the rates of each host."""
         asked = {**request, "op": "peak", "id": 0, "cores": cores, "seconds": seconds}
         begun = self._each(nodes, asked, "peak", seconds)
         return lambda: [checked_peak(one.result(), 0, cores) for one in begun.values()]

@@ -65,8 +65,7 @@ class System:
     python: tuple[str, ...] = ()
     install: str = ""
     group: str = ""
-    """The name in `make setup GROUPS=…` of systems that are set up together; empty for systems of
-    `--systems`."""
+    """The name in `make setup GROUPS=…` of systems set up together; empty for systems of `--systems`."""
     megabytes: int = 0
     """The space that its set-up takes on the disk."""
     minutes: int = 0

@@ -110,8 +110,7 @@ class Program:
 
 @dataclass(frozen=True)
 class ProgramByCores:
-    """A program from curves on several numbers of cores: the curve of as many cores, or of the next fewer,
-    counts."""
+    """A program from curves on several numbers of cores: that of as many, or of the next fewer, counts."""
 
     curves: Sequence[tuple[int, Program]]
     """The curves by the cores that they were measured on, ascending. Not empty."""

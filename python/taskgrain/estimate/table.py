@@ -134,8 +134,7 @@ class Table:
 
     @property
     def fit(self) -> NDArray[np.bool_]:
-        """The sizes that take part in the fit: one measured seldom, or added late, joins after a few
-        rounds."""
+        """The sizes that take part in the fit: one measured seldom, or late, joins after a few rounds."""
         return np.asarray(self.rounds >= min(_JOINS, int(self.rounds.max())))
 
 

@@ -33,8 +33,8 @@ _MOST_BYTES, _AT_ONCE = 1 << 30, 1 << 20
 
 
 def read(path: Path, option: str = "--from") -> TaskGraph:
-    """The graph of a file in one of `FORMATS`. Raises `InputError`, which names the option, the file and what
-    is wrong."""
+    """The graph of a file in one of `FORMATS`. Raises `InputError` with the option, the file and the
+    error."""
     try:
         return _read(path, option)
     except MemoryError:
@@ -204,8 +204,7 @@ def _standard_task_graph(text: str) -> TaskGraph:
 
 
 def _tasks_rec(text: str) -> TaskGraph:
-    """The tasks.rec that StarPU's starpu_fxt_tool writes: records of lines `Name: value`, times in
-    milliseconds."""
+    """The tasks.rec of StarPU's starpu_fxt_tool: records of lines `Name: value`, times in milliseconds."""
     durations: dict[str, float | None] = {}
     labels: dict[str, str] = {}
     outputs: dict[str, float | None] = {}

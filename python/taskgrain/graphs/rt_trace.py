@@ -41,8 +41,7 @@ class _Tasks:
         return number
 
     def ends(self, among: Iterable[int]) -> tuple[list[int], list[int]]:
-        """Returns the tasks that come after none of the others, and those that none of the others comes
-        after."""
+        """Returns the tasks without predecessors among them, and those without successors."""
         among = dict.fromkeys(among)
         followed = {one for task in among for one in self.all[task].after if one in among}
         first = [task for task in among if not among.keys() & self.all[task].after.keys()]

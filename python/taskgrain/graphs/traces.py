@@ -67,8 +67,7 @@ def read_chakra(text: str) -> TaskGraph:
 
 
 def _bytes(node: Entry) -> float | None:
-    """The bytes that a communication moves or a load or store has, or those of the tensors that another node
-    returns."""
+    """The bytes of a communication, a load or a store, or of the tensors that another node returns."""
     for one in node.entries("attr"):
         if one.get("name") in _SIZES:
             return one.known(*_VALUES)

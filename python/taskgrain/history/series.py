@@ -47,8 +47,7 @@ class Entry:
         return line.peak_rate if line else None
 
     def number(self, quantity: Quantity, iterations: int | None = None) -> Interval | None:
-        """METG, overhead or floor as measured, or the rate of tasks of so many iterations; None if nothing is
-        known of it."""
+        """METG, overhead, floor, or the rate of tasks of so many iterations, as measured; None if unknown."""
         if quantity == "rate":
             return self.rates.get(iterations or 0)
         line = self.measurement.cell.result  # all sessions share the error of a simulation
@@ -86,8 +85,7 @@ class Series:
         return Origin.of(entry.measurement.cell.origin for entry in self.entries)
 
     def size(self) -> int | None:
-        """The iterations of the tasks that rates are of: those that most sessions measured; None if none
-        did."""
+        """The iterations of the tasks of rates: those that most sessions measured; None if none did."""
         counts = Counter(size for entry in self.entries for size in entry.rates)
         most = max(counts.values(), default=0)
         known = sorted(size for size, count in counts.items() if count == most)

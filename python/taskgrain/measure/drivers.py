@@ -25,8 +25,7 @@ from taskgrain.words.errors import TaskgrainError, UsageError
 
 T = TypeVar("T")
 _MOST_RESTARTS = 2
-"""The restarts of a crashed driver for one cell in one call: one that crashes more often does so by
-itself."""
+"""The restarts of a crashed driver for a cell in a call: one that crashes more often does so by itself."""
 _SLOWER = 10.0
 """The factor by which a fresh start may last longer than the one before it."""
 

@@ -112,8 +112,7 @@ class CellState:
         return min(bounds) * (request.repeats + request.warmup) if bounds else None
 
     def likely_seconds(self, request: Request) -> float | None:
-        """Guesses the time of the whole request, from an earlier run: all additional work runs at the
-        peak."""
+        """Guesses the time of a request, from an earlier run: all additional work runs at the peak."""
         peak = self.reference.sum(axis=1).max(initial=0.0)
         longer = self._step_work / peak if peak else 0.0
         steps = [

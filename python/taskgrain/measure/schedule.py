@@ -31,8 +31,7 @@ from taskgrain.study.workload import Workload
 _GRACE, _GRACE_SHARE, _MOST_SHARE = 1.0, 0.02, 0.1
 """Seconds, or a share of the budget if that is more; never more than the other share."""
 _LEAST_TASK_SECONDS = 10e-9
-"""The seconds of a core for a task without work: no system takes less, so runs that need even more never
-fit."""
+"""The least seconds of a core for a task on any system: runs that need even more time never fit."""
 
 
 class Budget:
@@ -150,8 +149,7 @@ class Schedule:
         return replace(found, least=found.share)
 
     def _seconds_left(self, state: CellState, pace: float) -> float:
-        """A guess of the seconds; for simulated nodes it rests on their tasks, as each run takes its seconds
-        only once."""
+        """A guess of the seconds; for simulated nodes from their tasks, as each run takes them only once."""
         if not self._plan.systems[state.cell.system].simulates_nodes:
             return state.expected_seconds_left(pace)
         made, settings = type(state.experiment), state.experiment.settings

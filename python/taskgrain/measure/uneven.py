@@ -42,8 +42,7 @@ def at_hosts(
 
 
 def notices(runs: Sequence[Mapping[str, AtHost]]) -> list[Notice]:
-    """Names the slowest host, by the medians over the runs, and the busiest, by the means, if they are
-    clearly so."""
+    """Names the slowest host, by medians over the runs, and the busiest, by means, if they are clearly so."""
     speeds, shares = defaultdict(list), defaultdict(list)
     for run in runs:
         rates = {name: one.rate for name, one in run.items() if one.rate}

@@ -58,8 +58,7 @@ Changes = Mapping[str, Comparison]
 
 
 def render(results: Results, changes: Changes, at: float | None = None) -> str:
-    """The whole page, with what changed since others; `at` is the task time that it asks about at first, in
-    seconds."""
+    """The page, with what changed since others; `at` is the first task time, in seconds."""
     script, style = ("".join(map(embed.resource, names)) for names in (SCRIPTS, STYLES))
     libraries = embed.libraries()
     environment = jinja2.Environment(

@@ -233,8 +233,7 @@ class Cell:
         return found
 
     def take(self, line: OfCell) -> None:
-        """Takes its next line. Raises `ValueError` for one that makes no sense; the cell then stays as it
-        was."""
+        """Takes its next line. Raises `ValueError` for a bad one; the cell then stays as it was."""
         self.last = line
         match line:
             case CellLine():

@@ -26,8 +26,7 @@ from taskgrain.words.interval import Interval
 
 @dataclass(frozen=True)
 class Column:
-    """A column of an exported table; `source` is the field of `runs.jsonl` that it is, if it has another name
-    there."""
+    """A column of an exported table; `source` is its field of `runs.jsonl`, if that has another name."""
 
     name: str
     kind: Kind

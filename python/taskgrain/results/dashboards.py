@@ -53,8 +53,7 @@ class Row:
 
 
 def made(contents: Contents, kind: str) -> tuple[bytes, list[str]]:
-    """A folder in one of `FORMATS`, and the cells that are left out. Raises `UsageError` where nothing is
-    left."""
+    """A folder in one of `FORMATS`, and the cells left out. Raises `UsageError` if nothing is left."""
     every = list(cells(contents.shown).values())
     found = [one for one in every if not one.earlier]
     if kind != "markdown" and not any(map(_known, found)):  # a dashboard would show the last

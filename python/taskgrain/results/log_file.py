@@ -12,8 +12,7 @@ from taskgrain.words.errors import UsageError
 
 
 def bring_to_disk(file: int) -> None:
-    """Calls `fsync`, and accepts file systems that have none (some of FUSE) and keep the file all the
-    same."""
+    """Calls `fsync`; accepts file systems without it (some of FUSE), which keep the file all the same."""
     try:
         os.fsync(file)
     except OSError as error:

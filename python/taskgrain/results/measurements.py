@@ -70,8 +70,7 @@ class Folder:
 
     @cached_property
     def measurements(self) -> tuple[Measurement, ...]:
-        """Returns the measurements of all sessions, without lines that the user had measured anew
-        (`--restart`)."""
+        """Returns the measurements of all sessions, without lines measured anew by `--restart`."""
         return self.of(None)
 
     def of(self, session: str | None) -> tuple[Measurement, ...]:

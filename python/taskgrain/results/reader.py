@@ -90,8 +90,7 @@ class Contents:
         return found
 
     def notes(self) -> list[str]:
-        """The notes for a reader of `shown`: oddities, lines that are left out, and numbers from
-        elsewhere."""
+        """The notes for a reader of `shown`: oddities, lines left out, and numbers from elsewhere."""
         name, cells = self.file.name, [line.cell for line in self.lines if isinstance(line, OfCell)]
         found = self.warnings()
         if strays := Counter(cell for cell in cells if cell not in self._known):

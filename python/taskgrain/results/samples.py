@@ -22,8 +22,7 @@ _SHORT, _LONG, _LOOK, _FLOOR = "start", "longer", "bracket", "floor"
 
 
 def of_sizes(runs: Iterable[RunLine]) -> list[RunLine]:
-    """The runs of the sizes that a curve rests on; those that look for the crossing only if there are no
-    others."""
+    """The runs of a curve's sizes; those that look for the crossing only if there are no others."""
     found = [one for one in runs if one.iterations and one.phase not in (_SHORT, _LONG)]
     return [one for one in found if one.phase != _LOOK] or found
 

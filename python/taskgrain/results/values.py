@@ -17,8 +17,7 @@ Warning = Mapping[str, Any]
 LARGEST = 2**63
 """Integers are below it, as in the driver protocol."""
 HUGE = 1e40
-"""The bound of numbers, and the inverse of the least positive one: results of arithmetic on them stay
-finite."""
+"""The bound of numbers, and the inverse of the least positive one: arithmetic on them stays finite."""
 
 
 def text(value: object) -> str | None:

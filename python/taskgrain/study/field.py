@@ -63,8 +63,7 @@ class Field:
     stored_as: str = ""
     """Its name in the lines and tables of results, if another field of theirs has its own."""
     hint: Callable[[object], str] | None = None
-    """The question whether another name was meant, for a value that is no choice; empty where nobody
-    knows."""
+    """Asks whether another name was meant by a value that is no choice; empty where nobody knows."""
 
     @property
     def column(self) -> str:

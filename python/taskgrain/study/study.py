@@ -128,8 +128,7 @@ def _refuse_rivals(table: Mapping[str, Any], named: Named) -> None:
 
 @dataclass(frozen=True)
 class Study:
-    """A description of the measurement. `cells` gives it in the order of its workloads, all systems of one
-    together."""
+    """A description of the measurement. `cells` has the order of its workloads, systems within each."""
 
     systems: tuple[str, ...]
     workloads: tuple[Workload, ...]

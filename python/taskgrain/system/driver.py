@@ -57,8 +57,7 @@ class System(ABC):
         """Executes every task of every graph once; timed."""
 
     def verify(self, run: Run) -> tuple[dict[str, Any], dict[str, Any] | None]:
-        """Returns the counts of executions, and the first violation; several processes must add up theirs
-        here."""
+        """Returns the counts of executions, and the first violation; several processes add theirs up here."""
         return run.accounts(), run.verify()
 
     def peak_rss_bytes(self) -> int:

@@ -13,8 +13,7 @@ class Origin:
 
     simulated: bool = False
     error: float = 1.0
-    """The factor within which the overhead of a simulation is a machine's; 1 if it was measured, or nobody
-    knows."""
+    """The factor within which a simulation's overhead is a machine's; 1 if measured, or unknown."""
     elsewhere: bool = False
     """True if another machine was measured: no number from here is held against it."""
 
@@ -78,8 +77,7 @@ P = TypeVar("P", bound=Placed)
 
 
 def together(found: Sequence[P]) -> tuple[list[P], list[str]]:
-    """Returns the items that may stand in one table, without simulated ones beside measured ones, and a
-    note."""
+    """Returns items that may stand in one table, none simulated beside measured ones, and a note."""
     simulated = [one for one in found if one.origin and one.origin.simulated]
     if not simulated or not any(one.origin and not one.origin.simulated for one in found):
         return list(found), []

@@ -63,8 +63,7 @@ def interval(number: Interval) -> str:
 
 
 def _bound(one: float | None, value: float) -> str:
-    """Shows a bound: a round number if it is far from the value, else one that does not shut the value
-    out."""
+    """Shows a bound: round if far from the value, else so that it does not shut the value out."""
     if one is None:
         return "?"
     return seconds(one, 1 if max(one, value) > _APART * min(one, value) else 2)

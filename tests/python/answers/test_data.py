@@ -1,5 +1,4 @@
-"""Tests of what the report reads of a results folder: it tells of damage, and shows missing values as
-missing."""
+"""Tests of what the report reads of a folder: it tells of damage, and shows missing values as missing."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Tests of the lines that METG is read off: of all sizes near the threshold, or of the two that enclose
-it."""
+"""Tests of the lines of METG: of all sizes near the threshold, or of the two that enclose it."""
 
 from __future__ import annotations
 

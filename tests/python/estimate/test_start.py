@@ -77,8 +77,7 @@ TASK = 1e-4
 def of_three_lengths(
     seconds: Callable[[int], float], noise: float = 0.0, rounds: int = 10
 ) -> list[list[Sample]]:
-    """The samples by length: short ones, those of METG, and longer ones. A task at the crossing is half
-    overhead."""
+    """The samples by length: short, those of METG, longer. A task at the crossing is half overhead."""
     dice = np.random.default_rng(1)
     found: list[list[Sample]] = []
     for tasks in LENGTHS:

@@ -63,8 +63,7 @@ def standard(graph: Graph) -> str:
 
 
 def tasks_rec(graph: Graph) -> str:
-    """The graph with a task of StarPU's own, which has no number, and dependences on numbers that are no
-    tasks."""
+    """The graph with a task of StarPU's own, without a number, and dependences on no tasks."""
     records = ["%rec: task", "Model: a transfer"]
     for n, one in enumerate(graph.before):
         before = " ".join(map(str, (1000, *one)))

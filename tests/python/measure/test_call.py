@@ -1,5 +1,4 @@
-"""Tests of the way from a study to its results: cells are checked first, old folders open, an interrupt ends
-in good order."""
+"""Tests of the way from a study to its results: checks first, old folders, interrupts in good order."""
 
 from __future__ import annotations
 

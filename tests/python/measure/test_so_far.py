@@ -1,5 +1,4 @@
-"""Tests of what is known of task times at any moment of a measurement: on the way, and where the budget ends
-it."""
+"""Tests of what is known of task times during a measurement, and where the budget ends it."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Tests of the places to which the report and its figures are written, and of the errors if they cannot
-be."""
+"""Tests of where the report and its figures are written, and of the errors if they cannot be."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Tests of the places where names and numbers go on in a new line: the best places that do, and never inside
-of a word."""
+"""Tests of the places where names and numbers go on in a new line: never inside of a word."""
 
 from __future__ import annotations
 

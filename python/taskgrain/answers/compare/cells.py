@@ -105,8 +105,7 @@ class Compared:
 
     @property
     def regression(self) -> bool:
-        """True if it is so, and no second measurement shows the contrary. One that tells nothing takes
-        nothing back."""
+        """True if it is so, and no second measurement that tells anything shows the contrary."""
         again = self.again
         return self.suspect and (again is None or again.suspect or again.verdict not in ("same", "faster"))
 

@@ -95,8 +95,7 @@ class CellSettings(Steps):
         return run_seconds >= 10.0 * self.run_seconds
 
     def clamped_steps(self, steps: float, tasks_per_step: float) -> int:
-        """Returns about so many steps, in whole periods, within the limits of a run of so many tasks a
-        step."""
+        """Returns about so many steps, in whole periods, within the limits of a run of such steps."""
         if self.steps is not None:
             return self.steps
         most = max(1, min(self.max_steps, int(self.max_tasks / tasks_per_step)))
@@ -155,8 +154,7 @@ class Experiment(ABC):
         return self.preparing or self._round < self.settings.min_rounds
 
     def samples(self) -> list[Sample]:
-        """The samples that its result rests on, with which two cells are compared; none yet, or none of
-        use."""
+        """The samples of its result, by which two cells are compared; none yet, or none of use."""
         return []
 
     def efficiencies_so_far(self) -> Curve:

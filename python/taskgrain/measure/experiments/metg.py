@@ -35,8 +35,7 @@ class MetgSearch(CrossingSearch):
         self._placed = False
 
     def end_placed(self) -> None:
-        """Ends the search: METG is not as precise as asked, but surely apart from those of the other
-        systems."""
+        """Ends the search: METG is not as precise as asked, but surely apart from the others'."""
         self._placed = self._done = True
         self._pending = []
 

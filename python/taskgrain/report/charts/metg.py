@@ -166,8 +166,7 @@ def panel(
 
 
 def _task(x: alt.X, theme: Theme) -> list[alt.Chart]:
-    """A line at the time of the reader's tasks: they are long enough for systems whose METG lies left of
-    it."""
+    """A line at the time of the reader's tasks: long enough for systems whose METG lies left of it."""
     base = alt.Chart(alt.NamedData(name="task")).encode(x=x)
     side = alt.expr("datum.at * datum.at > low * high ? 'right' : 'left'")
     said = "(datum.at < low ? '← ' : '') + 'your tasks' + (datum.at > high ? ' →' : '')"
