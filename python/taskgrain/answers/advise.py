@@ -82,8 +82,6 @@ class Question:
 
 @dataclass(frozen=True)
 class Answer:
-    """The answer for one system."""
-
     system: str
     curve: Curve | None
     """The curve that it rests on."""
@@ -100,7 +98,6 @@ class Answer:
 
     @property
     def origin(self) -> Origin | None:
-        """The origin of its curve."""
         return self.curve.cell.origin if self.curve else None
 
     @property

@@ -98,7 +98,6 @@ class Cell(stored.Cell):
 
     @cached_property
     def work_unit(self) -> str:
-        """The unit of work of its runs."""
         return columns.work_unit(self) or ""
 
     @property
@@ -146,7 +145,6 @@ class Results(Folder):
 
     @property
     def origin(self) -> Origin:
-        """The origin of its times."""
         return Origin.of(cell.origin for cell in self.cells)
 
     @property

@@ -43,7 +43,6 @@ class Builds:
         return _hash([*self._parts(system), self.of_reference(system.reference_name)])
 
     def of_reference(self, name: str) -> str:
-        """Returns the build of a reference."""
         return _hash(list(self._words(self._references[name])))
 
     def _parts(self, system: System) -> Iterator[str]:

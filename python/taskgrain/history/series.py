@@ -81,7 +81,6 @@ class Series:
 
     @property
     def origin(self) -> Origin:
-        """The origin of its numbers."""
         return Origin.of(entry.measurement.cell.origin for entry in self.entries)
 
     def size(self) -> int | None:

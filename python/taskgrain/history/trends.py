@@ -32,8 +32,6 @@ ALARM = 0.01
 
 @dataclass(frozen=True)
 class Change:
-    """A change of a series."""
-
     before: Entry
     """The last session before it."""
     after: Entry
@@ -90,8 +88,6 @@ class Trend:
 
 @dataclass(frozen=True)
 class History:
-    """All series."""
-
     question: Question
     confidence: float
     """The confidence of the interval of each change, so that the intervals of all series hold at once."""

@@ -108,8 +108,6 @@ def left_alone(
 
 @dataclass(frozen=True)
 class Busy:
-    """The counts."""
-
     share: float = 0.0
     """Share (0 to 1) of the cores' time that went to others: processes and the hypervisor."""
     steal: float = 0.0

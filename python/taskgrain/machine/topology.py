@@ -73,7 +73,6 @@ class Topology:
 
 
 def topology() -> Topology:
-    """Reads it."""
     mine = sorted(os.sched_getaffinity(0))
     threads: dict[int, tuple[int, ...]] = {}
     packages: set[str] = set()

@@ -158,6 +158,5 @@ class Crew(Generic[P]):
             one.process.close()
 
     def kill(self) -> None:
-        """Kills all."""
         for one in self._members:
             one.process.kill()

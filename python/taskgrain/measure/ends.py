@@ -150,7 +150,6 @@ class Ends:
 
 
 def _line(cell: str, found: Metg) -> MetgLine:
-    """The line of a result."""
     curve = tuple(CurvePoint(**_fields(point)) for point in found.curve)
     said = tuple(one.fields() for one in found.warnings)
     return MetgLine(cell=cell, **_fields(found) | {"curve": curve, "warnings": said})

@@ -35,8 +35,6 @@ def duration(seconds: float) -> str:
 
 @dataclass(frozen=True)
 class Progress:
-    """The progress of a study."""
-
     done: int
     """Cells; all of them end late, because they are measured in turn."""
     cells: int

@@ -36,8 +36,6 @@ _LOOK_ITERATIONS, _LOOK_STEPS = 64, 4
 
 @dataclass(frozen=True)
 class Wanted:
-    """The configuration."""
-
     workload: Workload
     steps: int
     iterations: int

@@ -118,7 +118,6 @@ class Cell:
 
     @property
     def origin(self) -> Origin:
-        """The origin of its times."""
         line = self.started or CellLine(cell="")
         return Origin(bool(line.simulated), line.simulation_error or 1.0, elsewhere(self.system))
 

@@ -61,7 +61,6 @@ def _format(kind: str | None, output: Path | None) -> str:
 
 
 def csv_text(tables: Tables, table: str) -> str:
-    """One of `TABLES` as CSV."""
     heads = [one.name for one in TABLES[table]]
     return "".join(f"{','.join(map(_field, row))}\n" for row in (heads, *tables.rows(table)))
 

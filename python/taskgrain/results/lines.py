@@ -293,7 +293,6 @@ class CrashLine(OfCell):
 
     @property
     def kind_of(self) -> str:
-        """The kind of the failure."""
         return self.kind
 
 
@@ -312,7 +311,6 @@ class FailureLine(OfCell):
 
     @property
     def kind_of(self) -> str:
-        """The kind of the failure."""
         return self.error or UNKNOWN_ERROR
 
 
@@ -409,7 +407,6 @@ class RatioLine(OfCell):
 
     @property
     def ratio(self) -> Interval:
-        """The ratio with its interval."""
         return Interval(self.value, self.low, self.high)
 
 

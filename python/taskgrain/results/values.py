@@ -51,7 +51,6 @@ def ordinal(value: object) -> int | None:
 
 
 def number(value: object) -> float | None:
-    """A number, as a float."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     try:

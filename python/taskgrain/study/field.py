@@ -43,8 +43,6 @@ _DURATIONS = rf"^({_DURATION}(,{_DURATION})*)?$"
 
 @dataclass(frozen=True)
 class Field:
-    """One field."""
-
     name: str
     type: Type
     default: Any
@@ -126,7 +124,6 @@ class Field:
                 return numbers.text(value, named, self.choices, _LISTER)
 
     def schema(self) -> dict[str, Any]:
-        """Its JSON schema."""
         found: dict[str, Any] = {"description": self.text}
         if self.default is not None:
             found["default"] = self.default

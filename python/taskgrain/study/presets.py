@@ -17,8 +17,6 @@ FOLDER = Path(__file__).parents[1] / "presets"
 
 @dataclass(frozen=True)
 class Preset:
-    """One preset."""
-
     name: str
     title: str
     text: str

@@ -45,7 +45,6 @@ STUDY_KEYS = tuple(
         ]
     )
 )
-"""All keys of a study."""
 _LISTER = "taskgrain study --schema"
 
 

@@ -46,7 +46,6 @@ class Workload:
         self._values = tuple(whole({"pattern": pattern, "width": width, **others}).values())
 
     def fields(self) -> dict[str, Any]:
-        """Its fields by name."""
         return dict(zip(WORKLOAD, self._values, strict=True))
 
     def __getitem__(self, name: str) -> Any:

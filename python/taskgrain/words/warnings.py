@@ -173,7 +173,6 @@ class Notice:
 
     @property
     def weight(self) -> Weight:
-        """The weight of its code."""
         return WEIGHTS.get(self.code, Weight.USUAL)
 
     @property

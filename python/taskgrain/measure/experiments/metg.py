@@ -24,8 +24,6 @@ _SETTLED_ROUNDS = 3  # before this many rounds the crossing is not known well en
 
 
 class MetgSearch(CrossingSearch):
-    """The search of one cell for its METG."""
-
     ROUND_RUNS = 7.1  # six sizes, a short run, and a third of three others
     ROUND_WORK = 9.0
     NEEDS_THRESHOLD = True
