@@ -120,8 +120,6 @@ class Cell(stored.Cell):
 
 @dataclass(frozen=True)
 class Results(Folder):
-    """A results folder, with its cells."""
-
     title: str
     cells: tuple[Cell, ...]
     lines: Sequence[Line] = ()

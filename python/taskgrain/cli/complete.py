@@ -13,8 +13,6 @@ Completion = Callable[[str], list[str]]
 
 
 def one_of(names: Sequence[str]) -> Completion:
-    """Completes one of some names."""
-
     def complete(incomplete: str) -> list[str]:
         return [name for name in names if name.startswith(incomplete)]
 

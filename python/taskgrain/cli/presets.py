@@ -50,7 +50,6 @@ def presets(
 
 
 def as_dict(one: known.Preset) -> dict[str, Any]:
-    """A preset for programs."""
     return {"name": one.name, "title": one.title, "text": one.text, "fields": dict(one.fields)}
 
 

@@ -320,7 +320,6 @@ def disturbed(
 
 
 def peak(answer: Mapping[str, object], number: int, cores: int) -> Peak:
-    """Checks a `peak` event."""
     if answer.get("id") != number:
         raise DriverError("protocol", f"an answer to request {_shown(answer.get('id'))} came for {number}")
     return Peak(_positive(answer, "rates", cores), _text(answer, "work_unit"))

@@ -290,7 +290,6 @@ class Session:
         return self.ready
 
     def _next(self) -> int:
-        """The number of the next request."""
         self._number += 1
         return self._number
 

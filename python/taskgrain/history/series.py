@@ -28,7 +28,6 @@ class Entry:
 
     @property
     def failed(self) -> bool:
-        """True if the cell failed there."""
         return self.measurement.cell.ending is Ending.FAILED
 
     @property

@@ -21,8 +21,6 @@ _WHAT = "a history's store: a file to which taskgrain history has added sessions
 
 @dataclass(frozen=True)
 class Stored:
-    """The content of a store."""
-
     logs: tuple[Log, ...]
     """The logs in the order of the file; those that come twice, as in two stores joined, count once."""
     again: int

@@ -33,7 +33,6 @@ ALARM = 0.01
 @dataclass(frozen=True)
 class Change:
     before: Entry
-    """The last session before it."""
     after: Entry
     """The first session behind it."""
     ratio: Ratio

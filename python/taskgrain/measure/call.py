@@ -75,7 +75,6 @@ class Measured:
 
     @property
     def failures(self) -> list[FailureLine]:
-        """The failures that ended cells."""
         return [one.failure for one in self.cells if one.failure]
 
 

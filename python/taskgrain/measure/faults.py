@@ -61,7 +61,6 @@ class Measurement:
     """The mean of one just before and, unless the driver had to be started again, one some time after: so a
     driver that gets faster, or a machine that gets slower, is no loss or gain."""
     struck: bool
-    """The fault came."""
     survived: bool
     """The run came to its end."""
     correct: bool | None = None
@@ -159,7 +158,6 @@ def _plain(session: Session, wanted: Wanted) -> _Plain:
 
 
 def _between(one: Measurement, after: _Plain) -> Measurement:
-    """Returns the measurement with the run that came after it."""
     plain = (one.plain_seconds + after.seconds) / 2.0
     return replace(one, plain_seconds=plain, busy=max(one.busy, after.busy))
 

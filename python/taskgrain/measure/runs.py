@@ -41,8 +41,6 @@ cores of today do 32 FLOP and move 192 bytes in less than 6e9; and a hundred tim
 
 
 class Runs:
-    """Measures requests."""
-
     def __init__(
         self, plan: Plan, record: Record, drivers: Drivers, journal: Journal, ends: Ends, budget: Budget
     ) -> None:

@@ -44,7 +44,6 @@ def save(results: Results, folder: Path, formats: Sequence[str] = FORMATS) -> li
 
 
 def of_chart(chart: Chart, results: Results) -> list[Figure]:
-    """Each plot of a chart as a figure."""
     return [_figure(plot, results) for plot in chart.plots(results)]
 
 

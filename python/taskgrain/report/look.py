@@ -46,7 +46,6 @@ NOTHING = "M-.9 -.7L-.7 -.9L0 -.2L.7 -.9L.9 -.7L.2 0L.9 .7L.7 .9L0 .2L-.7 .9L-.9
 
 
 DOTTED = "M-.12 -1.2H.12V-.7H-.12ZM-.12 -.25H.12V.25H-.12ZM-.12 .7H.12V1.2H-.12Z"
-"""The mark of a dotted line."""
 
 
 @dataclass(frozen=True)

@@ -25,8 +25,6 @@ _MOST_INFLATION = 1e3
 
 @dataclass(frozen=True)
 class Curve:
-    """The efficiency curve of one cell."""
-
     cell: Cell
     workload: Workload
     """The workload on whichever cores: `cores` says on how many."""

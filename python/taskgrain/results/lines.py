@@ -50,7 +50,6 @@ class Line:
     elapsed: float | None = amount("measured so far, over all calls", "s")
 
     def to_json(self) -> dict[str, Any]:
-        """The line as an object of JSON."""
         head = {"schema": self.schema, "kind": self.kind}
         if self.time is not None:
             head["time"] = self.time
@@ -70,8 +69,6 @@ class UnknownLine(Line):
 
 @dataclass(frozen=True, kw_only=True)
 class OfCell(Line):
-    """A line about a cell."""
-
     cell: str = dataclasses.field(
         metadata={
             "field": Field(values.text, "name of the cell: system, pattern, and whatever is not the default")

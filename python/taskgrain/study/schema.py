@@ -21,7 +21,6 @@ def schema_text() -> str:
 
 
 def schema() -> dict[str, Any]:
-    """The schema of a study file."""
     fields = {name: {"$ref": f"#/definitions/{name}"} for name in GIVEN}
     fields |= {plural: {"$ref": f"#/definitions/{name}"} for plural, name in PLURALS.items()}
     system = {"description": "Name of a system."} | _NAMES

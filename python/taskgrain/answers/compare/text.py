@@ -96,7 +96,6 @@ def ratios_beside(found: Comparison, cells: Sequence[Compared]) -> list[Quantity
 
 
 def shown(found: Ratio | None) -> str:
-    """A ratio with its interval."""
     return quantity.ratio_interval(found) if found else quantity.NOTHING
 
 

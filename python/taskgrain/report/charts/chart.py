@@ -68,7 +68,6 @@ class Plot:
     """True if each system has a line, so that a figure names the systems below it."""
 
     def spec(self) -> Spec:
-        """Its specification on the page."""
         return look.finish(self.draw(PAGE), PAGE) | {"padding": {"top": 4, "bottom": 4}}
 
     def options(self) -> dict[str, object]:
