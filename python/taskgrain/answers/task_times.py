@@ -1,5 +1,4 @@
-"""Tells whether tasks of a given time are long enough: what `taskgrain advise` answers, for every cell at
-once.
+"""Tells whether tasks of a given time are long enough, for every cell at once, as `taskgrain advise` does.
 
 The reader types a time, so that the answers at many times go with the page; it computes none itself.
 """

@@ -1,4 +1,4 @@
-"""The measurements of `taskgrain advise --measure`: so many that the answer is known."""
+"""The measurements of `taskgrain advise --measure`: as many as the answer needs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Measures what became slower between two results folders once more before it fails a job.
+"""Measures cells that became slower between two results folders once more before they fail a job.
 
 Others may have disturbed one measurement, and will hardly disturb a second one alike. The later side's cells
 are measured again as the study of its folder says. Two systems take turns again, as they did before. If the

@@ -1,4 +1,4 @@
-"""One configuration on one system, without any search: what `taskgrain run` does."""
+"""One configuration on one system, without any search: the work of `taskgrain run`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The time of a call by what it goes to: what is no task is what measuring costs."""
+"""The time of a call by its parts: all but the tasks is the cost of measuring."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Measurements: of each cell of a results folder its samples, and the conditions of it.
+"""The measurements of a results folder: the samples of each cell, and their conditions.
 
 A measurement is one cell, of one build of its system, as one folder has it: all of it or, if asked, one
 session of it. Rounds of two measurements of one folder have the same number only if they ran together.

@@ -1,4 +1,4 @@
-"""A study file: which systems on which workloads, and how well each cell shall be known.
+"""A study file: its systems, its workloads, and how well it measures each cell.
 
 The lists of the top level are multiplied out, and so are those of each of `[[workloads]]`; `[defaults]` adds
 what they do not say (docs/reference/study.md).

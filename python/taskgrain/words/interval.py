@@ -1,4 +1,4 @@
-"""A number with its interval: what every estimate comes to."""
+"""A number with its interval: the result of every estimate."""
 
 from __future__ import annotations
 

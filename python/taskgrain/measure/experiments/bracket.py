@@ -1,4 +1,5 @@
-"""The bracket: between which two sizes of task, a factor of two apart, the efficiency crosses the threshold.
+"""The bracket: the two sizes of task, a factor of two apart, between which the efficiency crosses the
+threshold.
 
 One size at a time. The next one is where the efficiency would cross if a task's overhead were the same at all
 sizes. Runs are short here: coarse answers do.

@@ -1,4 +1,5 @@
-"""An experiment: what to run next of one cell, and what came of it. A state machine, without clock or I/O.
+"""An experiment on one cell: it chooses the next runs, and computes the result. A state machine, without
+clock or I/O.
 
 The caller runs what `next_round` asks for, tells each answer with `tell`, and goes on until `done`; `result`
 then says what the cell came to. Every decision depends on nothing but what was told, with the reference as it
