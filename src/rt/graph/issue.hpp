@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <utility>
 #include <vector>
 
 #include "device_events.hpp"
@@ -15,17 +14,48 @@
 
 namespace taskgrain::rt::detail {
 
+class InFlightOperation;
+
+/// Free operations of a worker, for reuse. It lives until its executor has left it and all operations have been given
+/// back:   references_ = operations in flight + (the executor has not left ? 1 : 0).
+class InFlightPool {
+ public:
+  InFlightPool() = default;
+  InFlightPool(const InFlightPool&) = delete;
+  InFlightPool& operator=(const InFlightPool&) = delete;
+
+  /// By the worker.
+  InFlightOperation* take();
+  /// By any thread.
+  void give_back(InFlightOperation* task) noexcept;
+  /// By the executor, in the end.
+  void leave() noexcept;
+
+  struct Leave {
+    void operator()(InFlightPool* pool) const noexcept { pool->leave(); }
+  };
+  using Pointer = std::unique_ptr<InFlightPool, Leave>;
+
+ private:
+  ~InFlightPool();
+
+  // Lists. Only the worker uses free_. Any thread pushes to back_ by compare-and-swap, and the worker takes all of it.
+  InFlightOperation* free_ = nullptr;
+  alignas(apart) std::atomic<InFlightOperation*> back_{nullptr};
+  std::atomic<std::int64_t> references_{1};
+};
+
 /// An asynchronous task from its start until its device is done. All copies of one Done share it. It has a hold of the
 /// runtime, so the owner and the engine live until `finish`; later it uses neither.
 class InFlightOperation {
  public:
-  InFlightOperation(Runtime& runtime, std::shared_ptr<AsyncOwner> owner, std::uint32_t node, std::uint32_t number,
-                    std::int64_t iteration) noexcept
-      : owner_(std::move(owner)), hold_(runtime), node_(node), number_(number), iteration_(iteration) {}
+  explicit InFlightOperation(InFlightPool& pool) noexcept : pool_(pool) {}
+  InFlightOperation(const InFlightOperation&) = delete;
+  InFlightOperation& operator=(const InFlightOperation&) = delete;
 
-  /// \throws std::bad_alloc
-  static Done begin(Runtime& runtime, std::shared_ptr<AsyncOwner> owner, std::uint32_t node, std::uint32_t number,
-                    std::int64_t iteration);
+  /// \pre it was taken from the pool
+  Done begin(Runtime& runtime, std::shared_ptr<AsyncOwner> owner, std::uint32_t node, std::uint32_t number,
+             std::int64_t iteration);
   /// The device is done. Only the first call counts.
   void finish();
   void retain() noexcept { copies_.fetch_add(1, std::memory_order_relaxed); }
@@ -34,13 +64,17 @@ class InFlightOperation {
   void release() noexcept;
 
  private:
-  // Reset by `finish`, after which the owner may be destroyed: by the thread that has set over_.
+  friend class InFlightPool;
+
+  InFlightPool& pool_;
+  InFlightOperation* next_ = nullptr;  // in a list of the pool
+  // Reset by `finish`, after which the owner may be destroyed. Written, as hold_, by the thread that has set over_.
   std::shared_ptr<AsyncOwner> owner_;
+  std::uint32_t node_ = 0, number_ = 0;
+  std::int64_t iteration_ = 0;
   std::optional<Runtime::Hold> hold_;
-  const std::uint32_t node_, number_;
-  const std::int64_t iteration_;
   std::atomic<bool> over_{false};        // set once, by the first `finish`
-  std::atomic<std::int64_t> copies_{1};  // of Done
+  std::atomic<std::int64_t> copies_{0};  // of Done
 };
 
 /// Gives device tasks to their devices.
@@ -59,7 +93,8 @@ class Issuer {
  private:
   Runtime& runtime_;
   const DevicePlan& devices_;
-  std::vector<EventArray> after_;  // by device task
+  std::vector<EventArray> after_;             // by device task
+  std::vector<InFlightPool::Pointer> pools_;  // by worker; null for those without device tasks
 };
 
 }  // namespace taskgrain::rt::detail

@@ -29,7 +29,7 @@ Window::Window(Runtime& runtime, const std::string& name, std::size_t size, cons
     : runtime_(runtime), engine_(engine_of(runtime)), owner_(owner), tasks_(checked_window(size)), mask_(size - 1),
       newest_first_(engine_.options().order == Order::newest), ends_(size), seen_(size),
       reach_(size > Group::reach ? ~std::uint64_t{0} : (std::uint64_t{1} << size) - 1), dependences_(registry),
-      flow_(runtime, Tasks{this}, name) {}
+      pools_(static_cast<std::size_t>(runtime.workers())), flow_(runtime, Tasks{this}, name) {}
 
 // -- a task is given
 
@@ -155,15 +155,18 @@ void Window::run(WindowTask& node) {
 
 /// Starts an asynchronous task. It ends when its operation has, and the start has returned.
 void Window::issue(WindowTask& node) {
-  const std::shared_ptr<AsyncOwner> own(std::shared_ptr<void>(), this);  // it waits for all operations
-  const auto place = static_cast<std::uint32_t>(node.number & mask_);
-  const Done done = InFlightOperation::begin(runtime_, own, place, place, static_cast<std::int64_t>(node.number));
+  const int worker = this_worker();
+  auto& pool = pools_[static_cast<std::size_t>(worker)];
+  if (!pool) pool.reset(new InFlightPool);
+  InFlightOperation* const operation = pool->take();
   node.left.store(2, std::memory_order_relaxed);
   add_launch();
+  const std::shared_ptr<AsyncOwner> own(std::shared_ptr<void>(), this);  // it waits for all operations
+  const auto place = static_cast<std::uint32_t>(node.number & mask_);
+  const Done done = operation->begin(runtime_, own, place, place, static_cast<std::int64_t>(node.number));
   try {
     StoredEvent event;
-    event.emplace(*node.event,
-                  [&](void* made) { node.function(StartTurn{{0, this_worker(), 0}, nullptr, 0, done, made}); });
+    event.emplace(*node.event, [&](void* made) { node.function(StartTurn{{0, worker, 0}, nullptr, 0, done, made}); });
   } catch (...) {
     failed_.store(true, std::memory_order_release);
     done();  // if the device has a copy, its call does nothing

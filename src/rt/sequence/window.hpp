@@ -156,9 +156,10 @@ class Window final : AsyncOwner {
   Dependences dependences_;
   std::map<std::uint32_t, CommuteLock> locks_;  // by the index of the data
 
-  std::atomic<int> launched_{0};    // added by tasks, and subtracted by what ends these
-  std::atomic<bool> waits_{false};  // the thread that gives tasks, for some of them to end; by that thread
-  Taskflow<Key, Tasks> flow_;       // last: it ends first
+  std::atomic<int> launched_{0};              // added by tasks, and subtracted by what ends these
+  std::atomic<bool> waits_{false};            // the thread that gives tasks, for some of them to end; by that thread
+  std::vector<InFlightPool::Pointer> pools_;  // by worker, which makes its own
+  Taskflow<Key, Tasks> flow_;                 // last: it ends first
   /// The flow has dropped tasks, because one has thrown or for another reason.
   std::atomic<bool>& failed_ = flow_.handler_->has_dropped;
 };
