@@ -210,7 +210,7 @@ def _measured(
     begun: float,
 ) -> Measured:
     from taskgrain.measure.advise import measured
-    from taskgrain.measure.again import folder_for
+    from taskgrain.measure.call import folder_for
 
     settings |= {"validate": graph.validate, "isa": graph.isa}
     settings |= {"steps": graph.given["steps"]} if "steps" in graph.given else {}

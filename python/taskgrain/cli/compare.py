@@ -143,7 +143,8 @@ def compare(
     else:
         if words:
             raise UsageError(f"{words[0]}: give results folders or --build OLD NEW, not both")
-        from taskgrain.measure.again import folder_for, measured_again
+        from taskgrain.measure.again import measured_again
+        from taskgrain.measure.call import folder_for
 
         asked = {"budget": budget or _BUDGET, "threshold": threshold, "launcher": launcher}
         once = _side_by_side(

@@ -125,7 +125,7 @@ class Hosts:
                 self._agents[name] = agent
             if not agent.alive:
                 agent.start()
-            answer = agent.ask(request, event, _AGENT_SECONDS + seconds)
+            answer = agent.ask(request, event, None, _AGENT_SECONDS + seconds)
             self._silent.discard(name)
             return answer
         except OutOfTime:

@@ -138,11 +138,6 @@ def _scratch(folder: str) -> str:
         raise InputError("TMPDIR", folder, f"a folder that can be written ({error.strerror})") from None
 
 
-def _home(home: str, scratch: str) -> str:
-    """A folder that runtimes can write to: arbitrary users of containers have none."""
-    return home if os.path.isdir(home) and os.access(home, os.W_OK | os.X_OK) else scratch
-
-
 def spawn(command: Sequence[str], env: Mapping[str, str], cores: Sequence[int] = ()) -> Tree:
     """Starts `command` on the processors `cores` (empty: any), its standard streams as pipes.
 
@@ -156,13 +151,16 @@ def spawn(command: Sequence[str], env: Mapping[str, str], cores: Sequence[int] =
     scratch = ""
     try:
         scratch = _scratch(env.get("TMPDIR", ""))
+        home = env.get("HOME", "")
+        if not os.path.isdir(home) or not os.access(home, os.W_OK | os.X_OK):
+            home = scratch  # arbitrary users of containers have none
         words = [str(lifeline_end.fileno()), scratch, ",".join(map(str, cores)), *command]
         process = subprocess.Popen(
             [SUPERVISOR, *words],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env={**env, MARK: mark, "TMPDIR": scratch, "HOME": _home(env.get("HOME", ""), scratch)},
+            env={**env, MARK: mark, "TMPDIR": scratch, "HOME": home},
             bufsize=0,
             start_new_session=True,
             pass_fds=(lifeline_end.fileno(),),

@@ -95,7 +95,7 @@ class Session:
         self._answers = output.answers()
         self._readers: list[output.Reader] = []
         self._number = 0
-        self._parked = False
+        self.parked = False
         self._quit_until: float | None = None  # by the clock; once it is asked to
 
     def __enter__(self) -> Self:
@@ -111,10 +111,6 @@ class Session:
     @property
     def alive(self) -> bool:
         return self._tree is not None
-
-    @property
-    def parked(self) -> bool:
-        return self._parked
 
     def pids(self) -> list[int]:
         """The driver's processes, all of them, without the supervisor."""
@@ -154,7 +150,7 @@ class Session:
             self.kill()
             raise self._not_started(error) from None
         os.set_blocking(stdin.fileno(), False)
-        answer = self._ask({"op": "hello"}, "ready", None, self._start_seconds)
+        answer = self.ask({"op": "hello"}, "ready", None, self._start_seconds)
         self.ready = self._checked(lambda: answers.ready(answer, self.launch))
         return self.ready
 
@@ -178,7 +174,7 @@ class Session:
         if asked in self._simulated:
             return self._simulated[asked]
         begin = time.perf_counter()
-        answer = self._ask(request, "result", number, self._patience(expected_seconds), most_seconds)
+        answer = self.ask(request, "result", number, self._patience(expected_seconds), most_seconds)
         took = time.perf_counter() - begin
         elapsed = math.inf if self.launch.simulated else took
         result = self._checked(lambda: answers.result(answer, number, repeats, self.launch, has, elapsed))
@@ -206,7 +202,7 @@ class Session:
         begin = time.perf_counter()
         with Books(str(asked["file"])) as books:
             try:
-                answer = self._ask(request, "result", number, self._patience(expected_seconds))
+                answer = self.ask(request, "result", number, self._patience(expected_seconds))
                 elapsed = math.inf if self.launch.simulated else time.perf_counter() - begin
                 return self._checked(
                     lambda: answers.disturbed(answer, number, self.launch, has, elapsed, books.strikes())
@@ -219,12 +215,8 @@ class Session:
         """One `peak`, which only the reference serves."""
         has, number = self._has(), self._next()
         request = {"op": "peak", "id": number, "kernel": dict(kernel), "seconds": seconds, "isa": isa}
-        answer = self._ask(request, "peak", number, self._patience(seconds))
+        answer = self.ask(request, "peak", number, self._patience(seconds))
         return self._checked(lambda: answers.peak(answer, number, has.cores))
-
-    def ask(self, request: Mapping[str, object], event: str, seconds: float) -> dict[str, object]:
-        """A request that is none of a driver's, answered with `event` within some seconds."""
-        return self._ask(request, event, None, seconds)
 
     def log_tail(self) -> str:
         """Returns the driver's last output. Call it when the driver has failed: it takes a moment."""
@@ -234,11 +226,11 @@ class Session:
 
     def park(self) -> None:
         """Takes the idle driver's processes off the cores, where spinning ones would disturb others."""
-        if self._tree is not None and self.launch.park and not self._parked:
+        if self._tree is not None and self.launch.park and not self.parked:
             self._tree.stop()
             if self._hosts:
                 self._hosts.stop(self._tree.mark, self.launch.nodes)
-            self._parked = True
+            self.parked = True
 
     def resume(self) -> None:
         """Undoes `park`; a request does it by itself."""
@@ -246,7 +238,7 @@ class Session:
             if self._hosts:
                 self._hosts.go_on(self._tree.mark, self.launch.nodes, len(self.launch.cores))
             self._tree.go_on()
-            self._parked = False
+            self.parked = False
 
     def quit(self) -> None:
         """Asks the driver to quit, and does not wait for that: `close` does."""
@@ -271,7 +263,7 @@ class Session:
     def kill(self) -> int | None:
         """Kills the driver and all its descendants; returns its exit code (128 + n for signal n)."""
         tree, self._tree = self._tree, None
-        self.ready, self._parked, self._quit_until = None, False, None
+        self.ready, self.parked, self._quit_until = None, False, None
         if tree is None:
             return None
         if self._hosts:
@@ -301,7 +293,7 @@ class Session:
         least = 10.0 * self.launch.patience
         return max(min(self._run_seconds, least + 20.0 * expected), 3.0 * expected)
 
-    def _ask(
+    def ask(
         self,
         request: Mapping[str, object],
         event: str,
@@ -309,6 +301,7 @@ class Session:
         timeout: float,
         most_seconds: float = math.inf,
     ) -> dict[str, object]:
+        """Returns the answer to a request, an `event`, which is to come within `timeout` seconds."""
         if self._tree is None:
             raise DriverError("crash", "the driver is not running", self._log.tail())
         mark, nodes = self._tree.mark, self.launch.nodes

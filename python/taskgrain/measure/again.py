@@ -7,9 +7,7 @@ sides are two builds of one system, the earlier one is not there any more, and i
 
 from __future__ import annotations
 
-import contextlib
-import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -30,16 +28,6 @@ Part = tuple[int, Callable[[Path], tuple[Comparison, call.Measured]]]
 """The number of cells that are measured again together, and what measures them into a folder."""
 
 
-@contextlib.contextmanager
-def folder_for(output: Path | None) -> Iterator[Path]:
-    """The folder for results: the user's, or a temporary one."""
-    if output is not None:
-        yield output
-        return
-    with tempfile.TemporaryDirectory(prefix="taskgrain-", ignore_cleanup_errors=True) as temporary:
-        yield Path(temporary, "results")
-
-
 def measured_again(
     found: Comparison, measured: call.Measured, parts: Iterable[Part], say: Callable[[int], None]
 ) -> tuple[Comparison, call.Measured]:
@@ -47,7 +35,7 @@ def measured_again(
     the number of cells of each part, before it is measured."""
     for cells, measure in parts:
         say(cells)
-        with folder_for(None) as folder:
+        with call.folder_for(None) as folder:
             second, new = measure(folder)
         known = {one.name for one in new.cells}
         others = [one for one in measured.cells if one.name not in known]

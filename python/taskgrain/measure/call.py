@@ -9,7 +9,7 @@ import secrets
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from taskgrain.drive.catalogue import package_folder
 from taskgrain.drive.hosts import Hosts, ReferenceOnHosts
 from taskgrain.drive.launch.launch import Launch
 from taskgrain.drive.launch.launcher import Ranks
-from taskgrain.drive.launch.openmpi import OPENMPI
+from taskgrain.drive.launch.mpirun import OPENMPI
 from taskgrain.drive.session import Session
 from taskgrain.drive.system import System
 from taskgrain.machine import facts as machine
@@ -50,7 +50,6 @@ from taskgrain.words.errors import InputError, Interrupted, TaskgrainError, Usag
 from taskgrain.words.interrupts import interruptible
 from taskgrain.words.quantity import counted
 
-Fields = Mapping[str, Any]
 REFERENCE_VARIABLE = "TASKGRAIN_REFERENCE"
 """Names another program than the package's own as the reference, for tests."""
 
@@ -153,12 +152,8 @@ def hosts_for(study: Study, cells: Iterable[Cell], systems: Sequence[System]) ->
             said = f"nodes: {systems[0].name} {systems[0].one_node}"
             raise UsageError(study.complaint(largest, said))
         there = f"{counted(len(found), 'host')} known: {', '.join(found)}"
-        raise UsageError(
-            study.complaint(
-                largest,
-                f"nodes: {largest.nodes} are asked for, with {there}; name more by --hosts or --hostfile",
-            )
-        )
+        said = f"nodes: {largest.nodes} are asked for, with {there}; name more by --hosts or --hostfile"
+        raise UsageError(study.complaint(largest, said))
     return found[: largest.nodes] if largest.nodes > 1 else ()
 
 
@@ -236,7 +231,7 @@ def measure(
             for n, nodes in counts
             for name, one in _launches(systems, cores[: n or None], hosts, nodes).items()
         }
-        folder = output or Path(stack.enter_context(_thrown_away()))
+        folder = stack.enter_context(folder_for(output))
         table = study.table(plain(systems), len(cores))
         own = replace(session(systems, cores, facts), hosts=told)
         if told:
@@ -437,8 +432,15 @@ def completed(table: Mapping[str, Any]) -> Mapping[str, Any]:
     return asdict(Settings()) | dict(table)
 
 
-def _thrown_away() -> tempfile.TemporaryDirectory[str]:
+@contextlib.contextmanager
+def folder_for(output: Path | None) -> Iterator[Path]:
+    """Gives the folder for results: the user's, or one that is thrown away."""
+    if output is not None:
+        yield output
+        return
     try:
-        return tempfile.TemporaryDirectory(prefix="taskgrain-", ignore_cleanup_errors=True)
+        thrown_away = tempfile.TemporaryDirectory(prefix="taskgrain-", ignore_cleanup_errors=True)
     except OSError as error:
         raise UsageError(f"no folder for what is measured: {error.strerror}; give --output") from None
+    with thrown_away as temporary:
+        yield Path(temporary, "results")

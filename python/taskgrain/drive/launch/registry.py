@@ -5,8 +5,7 @@ from __future__ import annotations
 from taskgrain.drive.launch.flux import FLUX
 from taskgrain.drive.launch.launcher import Launcher
 from taskgrain.drive.launch.lsf import LSF
-from taskgrain.drive.launch.mpich import MPICH
-from taskgrain.drive.launch.openmpi import OPENMPI
+from taskgrain.drive.launch.mpirun import MPICH, OPENMPI
 from taskgrain.drive.launch.pbs import PBS
 from taskgrain.drive.launch.slurm import SLURM
 from taskgrain.words.errors import UsageError

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from system_folder import LEAST, make
 
-from taskgrain.drive.launch import openmpi
+from taskgrain.drive.launch import mpirun
 from taskgrain.drive.launch.launcher import Launcher, Node, Ranks
 from taskgrain.drive.launch.registry import LAUNCHERS, MPIS, present
 from taskgrain.drive.system_file import read
@@ -137,8 +137,8 @@ def test_ranks_for_cores_and_for_nodes(tmp_path: Path, monkeypatch: pytest.Monke
         (f"mpirun -n 1 --bind-to none {driver} 3", 1),
         (f"mpiexec.mpich -n 3 -bind-to none {driver} 3", 3),
     ]
-    assert found[0].env == openmpi.variables("mpirun") and "SLURM_JOB_ID" not in found[0].env
-    assert found[2].env == openmpi.variables("mpiexec.mpich")
+    assert found[0].env == mpirun.variables("mpirun") and "SLURM_JOB_ID" not in found[0].env
+    assert found[2].env == mpirun.variables("mpiexec.mpich")
     assert read(make(tmp_path / "alone", LEAST)).launch((4, 5)).ranks is None
 
 

@@ -1,4 +1,4 @@
-"""`mpirun` of Open MPI 4 and 5."""
+"""`mpirun` of Open MPI 4 and 5, and `mpiexec` of MPICH (Hydra) by the names that it has beside that."""
 
 from __future__ import annotations
 
@@ -31,11 +31,19 @@ def variables(program: str, hosts: Sequence[str] = ()) -> Mapping[str, str]:
     return ENVIRONMENT | names | {"OMPI_MCA_mca_base_param_files": ",".join(files)}
 
 
-def _options(ranks: Ranks) -> Sequence[str]:
+def _of_openmpi(ranks: Ranks) -> Sequence[str]:
     hosts = ",".join(f"{one}:{ranks.per_node}" for one in ranks.hosts)
     passed = (word for name in ranks.variables for word in ("-x", name))  # others stay on this host
     there = ("--host", hosts, *passed) if hosts else ()
     return ("-n", f"{ranks.count}", *there, "--bind-to", "none")
 
 
-OPENMPI = Launcher("openmpi", ("mpirun",), _options, variables)
+def _of_mpich(ranks: Ranks) -> Sequence[str]:
+    hosts = ("-hosts", ",".join(ranks.hosts), "-ppn", f"{ranks.per_node}") if ranks.hosts else ()
+    return ("-n", f"{ranks.count}", *hosts, "-bind-to", "none")
+
+
+OPENMPI = Launcher("openmpi", ("mpirun",), _of_openmpi, variables)
+# PATH may have an Open MPI by this name, which as root refuses to start without its variables. With them its
+# ranks start, do not find each other, and the error says so.
+MPICH = Launcher("mpich", ("mpiexec.mpich", "mpiexec.hydra"), _of_mpich, variables)
