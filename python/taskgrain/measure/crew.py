@@ -94,11 +94,6 @@ class Crew(Generic[P]):
         return self._members[0].number if self._members else 0
 
     @property
-    def first(self) -> bool:
-        """True if none was started yet."""
-        return self._started == 0
-
-    @property
     def cost(self) -> float:
         """The seconds that the last start took, with the end of the one before it."""
         return self._cost

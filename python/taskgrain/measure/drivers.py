@@ -50,30 +50,39 @@ class Drivers:
             system = self._plan.systems.get(name.system)
             crew = self._crews[name] = Crew(system is None or (system.fresh and system.park))
             self._files[name] = self._files_of(name)
-        driver = crew.serving
-        if driver is None:
-            begin = self._plan.clock()
-            driver = self._plan.make_driver(name)
-            driver.time_left, first = self._time_left, crew.first
-            try:
-                with self._plan.timing.part("processes"):
-                    self.ready[name] = driver.start()
-                crew.join(driver)
-            except BaseException as error:
-                driver.kill()
-                if isinstance(error, DriverError):
-                    error.at_start = True
-                if isinstance(error, OutOfTime):
-                    # All cells of its workload end with it.
-                    short = "".join(f"; short here: {one}" for one in restrictions())
-                    after = quantity.seconds(self._plan.clock() - begin)
-                    said = f"had not answered {after} after its start; the budget ended{short}"
-                    self._plan.reporter.note(f"{name}: {said}")
-                raise
-            crew.took(begin, self._plan.clock())
-            for warning in self.ready[name].warnings if first else ():
-                self._plan.reporter.note(f"{name}: {warning.text}")
-        return driver
+        if (driver := crew.serving) is not None:
+            return driver
+        begin, first = self._plan.clock(), name not in self.ready
+        try:
+            self._start(name, crew, self._time_left)
+        except DriverError as error:
+            error.at_start = True
+            raise
+        except OutOfTime:  # all cells of its workload end with it
+            short = "".join(f"; short here: {one}" for one in restrictions())
+            after = quantity.seconds(self._plan.clock() - begin)
+            said = f"had not answered {after} after its start; the budget ended{short}"
+            self._plan.reporter.note(f"{name}: {said}")
+            raise
+        crew.took(begin, self._plan.clock())
+        for warning in self.ready[name].warnings if first else ():
+            self._plan.reporter.note(f"{name}: {warning.text}")
+        started = crew.serving
+        assert started is not None
+        return started
+
+    def _start(self, name: DriverName, crew: Crew[Session], time_left: Callable[[], float]) -> Session | None:
+        """Starts a process, which then serves. Returns one that there is no room for any more."""
+        driver = self._plan.make_driver(name)
+        driver.time_left = time_left
+        try:
+            with self._plan.timing.part("processes"):
+                self.ready[name] = driver.start()
+            driver.time_left = self._time_left
+            return crew.join(driver)
+        except BaseException:
+            driver.kill()
+            raise
 
     def number(self, name: DriverName) -> int:
         """The number of the process that serves among those that were started, from 1."""
@@ -99,20 +108,12 @@ class Drivers:
         if self._files.get(name) != self._files_of(name):
             self._keep(name, "its files have changed")
             return
-        fresh = self._plan.make_driver(name)
-        fresh.time_left = lambda: min(self._time_left(), begin + _SLOWER * cost - clock())
         try:
-            self.ready[name] = fresh.start()
-            fresh.time_left = self._time_left
-            leaves = crew.join(fresh)
+            leaves = self._start(name, crew, lambda: min(self._time_left(), begin + _SLOWER * cost - clock()))
         except (DriverError, OutOfTime) as error:
-            fresh.kill()
             if self._time_left() > 0.0:
                 self._keep(name, str(error) or "that took too long")
             return
-        except BaseException:  # an interrupt
-            fresh.kill()
-            raise
         if leaves is not None:
             try:
                 leaves.close()

@@ -57,14 +57,14 @@ def test_all_are_asked_to_quit_before_anyone_is_waited_for() -> None:
 
 def test_nobody_serves_before_one_has_joined() -> None:
     empty = Crew[Process](True)
-    assert empty.serving is None and empty.number == 0 and empty.first and not empty.due(9.0, 9.0, 1)
+    assert empty.serving is None and empty.number == 0 and not empty.due(9.0, 9.0, 1)
     empty.turn()
     assert empty.processes() == []
 
 
 def test_who_joins_serves_and_then_all_take_turns() -> None:
     three = crew(3)
-    assert three.number == 3 and not three.first
+    assert three.number == 3
     served = numbers(three, 6)
     assert sorted(served[:3]) == [1, 2, 3] and served[3:] == served[:3]
 
