@@ -121,11 +121,6 @@ class CellState:
         ]
         return min(steps) * request.steps * (request.repeats + request.warmup) if steps else None
 
-    def expected_seconds_left(self, pace: float) -> float:
-        """A guess of the time still to come, at its own pace (`spent` for a second of runs) or this."""
-        own = self.spent / self.run_seconds if self.run_seconds else pace
-        return 0.0 if self.done else own * self.experiment.expected_seconds_left()
-
     def try_again(self) -> None:
         """Lets a cell that has failed begin again."""
         self._retried, self.problem = self.stored.failure, ""

@@ -151,7 +151,8 @@ class Schedule:
     def _seconds_left(self, state: CellState, pace: float) -> float:
         """A guess of the seconds; for simulated nodes from their tasks, as each run takes them only once."""
         if not self._plan.systems[state.cell.system].simulates_nodes:
-            return state.expected_seconds_left(pace)
+            own = state.spent / state.run_seconds if state.run_seconds else pace
+            return own * state.experiment.expected_seconds_left()
         made, settings = type(state.experiment), state.experiment.settings
         if not state.experiment.preparing and state.experiment.rounds:
             return 0.0
