@@ -10,17 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from taskgrain.cli.gate import Gate
+from taskgrain.cli.gate import Judging, judging_options
 from taskgrain.cli.notes import note
 from taskgrain.cli.options import (
-    AcrossHosts,
     Env,
-    FailOnMissing,
-    FailOnUndecided,
     GraphOptions,
     Json,
     Launcher,
-    Margin,
     Quiet,
     Systems,
     Text,
@@ -29,7 +25,6 @@ from taskgrain.cli.options import (
     setting,
     split_names,
     valued,
-    verdicts_by,
 )
 from taskgrain.words import numbers, quantity
 from taskgrain.words.errors import EXIT_FAILED, Interrupted, UsageError
@@ -45,8 +40,10 @@ _PANEL = "Two builds"
 
 
 @graph_options(without=["nodes"])
+@judging_options
 def compare(
     graph: GraphOptions,
+    judging: Judging,
     words: Annotated[
         list[str] | None,
         typer.Argument(
@@ -63,19 +60,6 @@ def compare(
             "Only these systems, with commas; of one folder they are the sides. You can repeat it.",
         ),
     ] = None,
-    by: Annotated[str, verdicts_by("metg, overhead, floor, rate, efficiency")] = "metg",
-    margin: Margin = None,
-    across_hosts: AcrossHosts = False,
-    fail: Annotated[
-        bool,
-        typer.Option(
-            "--fail-on-regression",
-            help="End with 1 if a cell is slower by more than the margin, or failed, or if nothing was "
-            "compared.",
-        ),
-    ] = False,
-    undecided: FailOnUndecided = False,
-    missing: FailOnMissing = False,
     again: Annotated[
         bool,
         typer.Option(
@@ -113,13 +97,9 @@ def compare(
 
     rest: dict[str, object] = {}
     measured: Measured | None = None
-    named = next(one for one in cells.QUANTITIES if one == numbers.text(by, "--by", cells.QUANTITIES))
-    question = cells.Question(named, across_hosts=across_hosts)
-    if margin is not None:
-        share = numbers.real(margin, "--margin", high=1.0, below=True)
-        question = replace(question, margin=share, apart=share)
+    question = judging.question(cells.QUANTITIES)
     chosen = split_names(names) if names else []
-    if again and not fail:
+    if again and not judging.regression:
         raise UsageError("--again is for --fail-on-regression: it measures again before that fails")
     if builds is None:
         given = [*graph.given, *_given(threshold=threshold, output=output, launcher=launcher)]
@@ -163,7 +143,7 @@ def compare(
     if interrupted:
         sys.stdout.flush()
         raise Interrupted(interrupted)
-    Gate(fail, undecided, missing).judge(
+    judging.judge(
         sum(cell.regression for cell in found.cells),
         found.undecided,
         found.missing,

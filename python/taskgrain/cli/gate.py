@@ -1,24 +1,75 @@
-"""The options `--fail-on-…` of `compare` and `history`: they decide whether a check in CI passes."""
+"""The options of `compare` and `history` that decide verdicts, and whether a check in CI passes."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from taskgrain.cli.notes import note
+from taskgrain.cli.options import Text, options_of, valued
+from taskgrain.words import numbers
 from taskgrain.words.errors import EXIT_FAILED
 from taskgrain.words.quantity import counted
 
+if TYPE_CHECKING:
+    from taskgrain.answers.compare.cells import Question
+    from taskgrain.estimate.quantities import Quantity
+
 
 @dataclass(frozen=True)
-class Gate:
-    """The reasons to end a command with 1, by the options."""
+class Judging:
+    """The options, as they were given."""
 
-    regression: bool
-    undecided: bool
-    missing: bool
+    by: Annotated[
+        str,
+        valued(
+            "--by",
+            "NAME",
+            "Quantity that decides the verdict: metg, overhead, floor, rate; in `compare` also efficiency "
+            "(default metg).",
+        ),
+    ] = "metg"
+    margin: Annotated[
+        Text, valued("--margin", "SHARE", "What differs by less is the same: 0.05, 5% (default 5%).")
+    ] = None
+    across_hosts: Annotated[
+        bool,
+        typer.Option(
+            "--across-hosts", help="Also judge what was measured on different hosts of one kind of machine."
+        ),
+    ] = False
+    regression: Annotated[
+        bool,
+        typer.Option(
+            "--fail-on-regression",
+            help="End with 1 if a cell became slower by more than the margin, or failed, or if nothing was "
+            "compared.",
+        ),
+    ] = False
+    undecided: Annotated[
+        bool,
+        typer.Option(
+            "--fail-on-undecided",
+            help="End with 1 if nobody can say of something whether it became slower.",
+        ),
+    ] = False
+    missing: Annotated[
+        bool, typer.Option("--fail-on-missing", help="End with 1 if a cell is gone that was there before.")
+    ] = False
+
+    def question(self, quantities: Sequence[Quantity]) -> Question:
+        """The question about one of the quantities. Raises `InputError`."""
+        from taskgrain.answers.compare.cells import APART, MARGIN, Question
+
+        by = next(one for one in quantities if one == numbers.text(self.by, "--by", quantities))
+        if self.margin is None:
+            return Question(by, MARGIN, APART, across_hosts=self.across_hosts)
+        share = numbers.real(self.margin, "--margin", high=1.0, below=True)
+        return Question(by, share, share, across_hosts=self.across_hosts)
 
     def judge(self, regressions: int, undecided: int, missing: int, nothing: bool = False) -> None:
         """Ends with 1 if a gate that the user set has found something, and says why. A check that passes says
@@ -42,3 +93,7 @@ class Gate:
         unseen = [f"{said} (--fail-on-{one} fails)" for one, number, said in found[2:] if number]
         if unseen:
             note(f"--fail-on-regression: none is shown, but {' and '.join(unseen)}")
+
+
+judging_options = options_of(Judging, "judging")
+"""Gives a command these options; it gets them as its parameter `judging`."""

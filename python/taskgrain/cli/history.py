@@ -8,19 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from taskgrain.cli.gate import Gate
+from taskgrain.cli.gate import Judging, judging_options
 from taskgrain.cli.notes import note
-from taskgrain.cli.options import (
-    AcrossHosts,
-    FailOnMissing,
-    FailOnUndecided,
-    Json,
-    Margin,
-    Text,
-    split_names,
-    valued,
-    verdicts_by,
-)
+from taskgrain.cli.options import Json, Text, split_names, valued
 from taskgrain.machine.commit import commit
 from taskgrain.words import numbers, quantity
 from taskgrain.words.errors import InputError, UsageError, check_writable
@@ -33,7 +23,9 @@ _LONGEST = 100
 """Characters of a label."""
 
 
+@judging_options
 def history(
+    judging: Judging,
     store: Annotated[
         Path,
         typer.Argument(metavar="STORE", help="The file of the history; --add makes it if it is not there."),
@@ -76,19 +68,6 @@ def history(
         Text,
         valued("--known", "WHEN", "Changes up to this label, or this time, are known and no regressions."),
     ] = None,
-    by: Annotated[str, verdicts_by("metg, overhead, floor, rate")] = "metg",
-    margin: Margin = None,
-    across_hosts: AcrossHosts = False,
-    fail: Annotated[
-        bool,
-        typer.Option(
-            "--fail-on-regression",
-            help="End with 1 if the newest level of a cell is slower by more than the margin than the one "
-            "before or the first one, or it failed.",
-        ),
-    ] = False,
-    undecided: FailOnUndecided = False,
-    missing: FailOnMissing = False,
     junit: Annotated[
         Path | None, valued("--junit", "FILE", "Also write JUnit's XML for a CI server.")
     ] = None,
@@ -99,14 +78,11 @@ def history(
     as_json: Json = False,
 ) -> None:
     """Keeps results over commits or days, and says which systems changed, when, and by how much."""
-    from taskgrain.answers.compare.cells import MARGIN, Question
     from taskgrain.history import store as stores
     from taskgrain.history.series import series
     from taskgrain.history.trends import QUANTITIES, analyse
 
-    chosen = next(one for one in QUANTITIES if one == numbers.text(by, "--by", QUANTITIES))
-    share = MARGIN if margin is None else numbers.real(margin, "--margin", high=1.0, below=True)
-    question = Question(chosen, share, across_hosts=across_hosts)
+    question = judging.question(QUANTITIES)
     if not add and (given := "--label" if label else "--time" if time else ""):
         raise UsageError(f"{given} is for --add DIR")
     for option, file in (("--junit", junit), ("--output", output)):
@@ -155,7 +131,7 @@ def history(
         print_json(history_table.as_json(made))
     else:
         history_table.show(printer(), made)
-    Gate(fail, undecided, missing).judge(
+    judging.judge(
         sum(one.regression for one in made.trends),
         sum(one.undecided for one in made.trends),
         len(made.missing),

@@ -41,6 +41,7 @@ _OF_A_RUN = {name: CORE[name] for name in OF_A_RUN} | {
     name: SETTINGS[name] for name in ("cores", "validate", "isa")
 }
 """Options of a graph that say how it is run, not which workload it is."""
+Decorator = Callable[[Callable[..., None]], Callable[..., None]]
 _PANEL = "Graph"
 _DEFAULTS = {"pattern": CORE["pattern"].default}
 """The defaults of the command line for fields that a study must give."""
@@ -170,15 +171,7 @@ def valued(
     )
 
 
-def verdicts_by(names: str) -> Any:
-    """The option `--by`, which chooses one of these quantities."""
-    given = f"Quantity that decides the verdict: {names} (default metg)."
-    return valued("--by", "NAME", given)
-
-
-def graph_options(
-    *, without: Sequence[str] = (), **defaults: object
-) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def graph_options(*, without: Sequence[str] = (), **defaults: object) -> Decorator:
     """Gives a command every graph option but those `without`; it gets them as its parameter `graph`. Its help
     shows `defaults` of its own."""
     fields = [one for one in (GIVEN | _OF_A_RUN).values() if one.name not in without]
@@ -251,25 +244,6 @@ Env = Annotated[
     ),
 ]
 Launcher = Annotated[Text, setting("launcher")]
-Margin = Annotated[
-    Text,
-    valued("--margin", "SHARE", "What differs by less is the same: 0.05, 5% (default 5%)."),
-]
-FailOnUndecided = Annotated[
-    bool,
-    typer.Option(
-        "--fail-on-undecided", help="End with 1 if nobody can say of something whether it became slower."
-    ),
-]
-FailOnMissing = Annotated[
-    bool, typer.Option("--fail-on-missing", help="End with 1 if a cell is gone that was there before.")
-]
-AcrossHosts = Annotated[
-    bool,
-    typer.Option(
-        "--across-hosts", help="Also judge what was measured on different hosts of one kind of machine."
-    ),
-]
 Formats = Annotated[
     list[str] | None,
     valued("--format", "NAME", "Format of the figures: svg, png, pdf; several with commas (default: all)."),
@@ -320,10 +294,14 @@ class Measuring:
     quiet: Quiet = False
 
 
-def measuring_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Gives a command the options of a measurement; it gets them as its parameter `how`."""
-    options = inspect.signature(Measuring, eval_str=True).parameters.values()
-    return _with_options(command, "how", list(options), Measuring)
+def options_of(packed: Callable[..., object], name: str) -> Decorator:
+    """Gives a command the options that are the fields of a class; it gets them as its parameter `name`."""
+    options = list(inspect.signature(packed, eval_str=True).parameters.values())
+    return lambda command: _with_options(command, name, options, packed)
+
+
+measuring_options = options_of(Measuring, "how")
+"""Gives a command the options of a measurement; it gets them as its parameter `how`."""
 
 
 def found_systems(folders: Sequence[Path] | None, launcher: str | None) -> dict[str, System]:

@@ -67,18 +67,6 @@ def test_a_check_that_passes_says_what_it_did_not_see(
     assert (found["undecided"], found["missing"]) == (1, 2)
 
 
-def test_another_host_is_compared_only_if_asked(taskgrain: Command, tmp_path: Path) -> None:
-    one, other = (
-        made.measured(tmp_path / host, {"mpi": overhead}, host=host)
-        for host, overhead in (("a", 1e-7), ("b", 2e-7))
-    )
-    words = ("compare", one, other, "--fail-on-regression")
-    apart, across = taskgrain(*words), taskgrain(*words, "--across-hosts")
-    assert apart.code == 1 and "nothing was compared" in apart.err and "another host (a → b)" in apart.out
-    assert (across.code, across.err) == (1, "taskgrain: --fail-on-regression: 1 cell slower or failed\n")
-    assert "another host (a → b)" in across.out
-
-
 def test_folders_that_cannot_be_compared_fail_where_a_regression_does(
     taskgrain: Command, folder: Path, tmp_path: Path
 ) -> None:
