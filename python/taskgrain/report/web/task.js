@@ -1,7 +1,7 @@
 // Whether tasks of a time are long enough. The page brings the answers, which are those of `taskgrain advise`;
 // here the one for the time that the reader types is looked up.
 (() => {
-  const { at, every, cells, times, state } = report;
+  const { at, every, times, state } = report;
   const UNITS = { ns: 1e-9, us: 1e-6, "µs": 1e-6, "μs": 1e-6, ms: 1e-3, s: 1 };
   const LEVELS = ["50 %", "80 %", "90 %"];
   const WORDS = { y: "yes", n: "no", u: "not known", x: "never" };
@@ -52,7 +52,6 @@
   function show() {
     const asked = state.seconds !== null;
     const place = asked ? nearest(state.seconds) : 0;
-    const counts = {};
     for (const entry of every("#matrix td[data-cell]")) {
       const number = Number(entry.dataset.cell);
       usual[number] ??= { text: entry.querySelector("b").textContent, small: entry.querySelector("small")?.textContent ?? "",
@@ -61,33 +60,16 @@
       if (!found) { // what has no curve says why: it failed, say, or its system does not support it
         const { text, small, classes, value } = usual[number];
         fill(entry, text, small, classes, value);
-        counts.none = (counts.none ?? 0) + 1;
         continue;
       }
-      counts[found.word] = (counts[found.word] ?? 0) + 1;
       fill(entry, found.word, found.text, `entry${found.shade === null ? " unsure" : ` shade-${found.shade}`}`, found.share === null ? null : -found.share);
     }
     for (const one of [at("long-enough"), at("matrix")]) one.classList.toggle("asked", asked);
     at("matrix-said").hidden = at("shades").hidden = asked;
     at("task-off").hidden = !asked;
-    if (asked) at("task-said").textContent = said(place, counts);
-  }
-
-  function said(place, counts) {
-    const { text, seconds: exact } = times[place];
-    const parts = [];
-    let reached = 0; // who reaches a level reaches the lower ones, too
-    for (const level of LEVELS.toReversed()) {
-      const more = counts[`${level}: yes`] ?? 0;
-      reached += more;
-      if (more) parts.push(`${reached} surely reach ${level}`);
-    }
-    if (counts["50 %: no"]) parts.push(`for ${counts["50 %: no"]} they are too short for 50 %`);
-    if (counts["50 %: never"]) parts.push(`the graph of ${counts["50 %: never"]} does not allow 50 %`);
-    if (counts["50 %: not known"]) parts.push(`for ${counts["50 %: not known"]} it is not known`);
-    if (counts.none) parts.push(`${counts.none} ${counts.none > 1 ? "have" : "has"} no curve`);
-    const off = Math.abs(exact / state.seconds - 1) > 1e-9 ? ` (the nearest time that this page knows; “taskgrain advise” knows yours)` : "";
-    return `Tasks whose work takes ${text} alone${off}: of ${cells.length} cells ${parts.join(", ")}. Below each verdict stands the efficiency.`;
+    if (!asked) return;
+    const off = Math.abs(times[place].seconds / state.seconds - 1) > 1e-9 ? " (the nearest time that this page knows; “taskgrain advise” knows yours)" : "";
+    at("task-said").textContent = `Tasks whose work takes ${times[place].text} alone${off}. Below each verdict stands the efficiency.`;
   }
 
   report.askTask = async (wished) => {
