@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Collection
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -94,6 +94,8 @@ def compare(
 ) -> None:
     """Compares results: for each cell a ratio with its interval, and faster, slower, same or undecided."""
     from taskgrain.answers.compare import cells
+    from taskgrain.cli import compare_table
+    from taskgrain.cli.printer import print_json, printer
 
     rest: dict[str, object] = {}
     measured: Measured | None = None
@@ -139,7 +141,10 @@ def compare(
             found, measured = measured_again(found, measured, [part], _say)
         rest = {"output": output and str(output), "interrupted": bool(measured.interrupted)}
     interrupted = measured.interrupted if measured else ""
-    _show(found, as_json, rest)
+    if as_json:
+        print_json(compare_table.as_json(found) | rest)
+    else:
+        compare_table.show(printer(), found)
     if interrupted:
         sys.stdout.flush()
         raise Interrupted(interrupted)
@@ -212,13 +217,3 @@ def _side_by_side(
         return two_builds.compared(own, folder, places, question), measured
 
     return once
-
-
-def _show(found: Comparison, as_json: bool, rest: dict[str, Any]) -> None:
-    from taskgrain.cli import compare_table
-    from taskgrain.cli.printer import print_json, printer
-
-    if as_json:
-        print_json(compare_table.as_json(found) | rest)
-    else:
-        compare_table.show(printer(), found)

@@ -54,7 +54,7 @@ def _figure(plot: Plot, results: Results) -> Figure:
     for number in plot.cells:
         cell = results.cells[number]
         curve = bool(cell.points) and not (plot.needs_peak and cell.peak_rate is None)
-        lines[cell.system] = plot.shows != "points" or curve
+        lines[cell.system] = lines.get(cell.system, False) or plot.shows != "points" or curve
     if plot.shows == "rows":
         found = rows.metg(results)
         data = {"rows": [found[number] for number in plot.cells]}
