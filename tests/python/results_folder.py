@@ -136,7 +136,7 @@ def write(folder: Path, lines: Sequence[Line], machine: object = MACHINE, tail: 
     text = "".join(json.dumps(line) + "\n" for line in lines)
     (folder / "runs.jsonl").write_bytes(text.encode() + tail)
     (folder / "machine.json").write_text(json.dumps(machine), "utf-8")
-    (folder / "study.toml").write_text('name = "example study"\nthreshold = 0.5\n', "utf-8")
+    (folder / "study.toml").write_text('title = "example study"\nthreshold = 0.5\n', "utf-8")
     return folder
 
 
@@ -224,7 +224,7 @@ def hostile(folder: Path) -> Path:
         known = ("kind", "ending") if line.get("ending") != "unheard-of" else ("kind",)
         lines.append(evil | {key: line[key] for key in known if key in line})
     write(folder, lines, machine=_evil(MACHINE))
-    (folder / "study.toml").write_text(f"name = '''{SCRIPT}'''\nisa = '''{SCRIPT}'''", "utf-8")
+    (folder / "study.toml").write_text(f"title = '''{SCRIPT}'''\nisa = '''{SCRIPT}'''", "utf-8")
     return folder
 
 

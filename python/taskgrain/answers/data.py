@@ -230,5 +230,5 @@ def command(recorded: str, study: Mapping[str, object]) -> str:
 
 def _title(folder: Path, study: Fields) -> str:
     """The study's name: from its file, or the folder's."""
-    named = (values.text(study.get(key)) for key in ("title", "name"))
-    return text(next((one for one in named if one and one.strip()), folder.resolve().name))
+    named = values.text(study.get("title")) or ""
+    return text(named if named.strip() else folder.resolve().name)

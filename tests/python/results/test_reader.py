@@ -39,7 +39,7 @@ def test_lines_study_and_machine(tmp_path: Path) -> None:
     assert [type(line) for line in found.lines] == [CellLine, RunLine, MetgLine]
     assert [line.to_json() for line in found.lines] == GOOD
     assert found.warnings() == []
-    assert reader.study(folder).table == {"name": "example study", "threshold": 0.5}
+    assert reader.study(folder).table == {"title": "example study", "threshold": 0.5}
     assert reader.machine(folder) == (made.MACHINE, [])
 
 
