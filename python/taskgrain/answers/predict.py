@@ -10,7 +10,8 @@ from taskgrain.answers.sweeps import NUMBERS, sweeps, without
 from taskgrain.estimate.scaling import Program, ProgramByCores
 from taskgrain.results.builds import plain
 from taskgrain.study.workload import REFERENCE
-from taskgrain.words.errors import InputError, UsageError
+from taskgrain.words import numbers
+from taskgrain.words.errors import UsageError
 from taskgrain.words.interval import Interval
 from taskgrain.words.origin import together
 
@@ -144,8 +145,8 @@ def _workload(results: Results, workload: str | None) -> tuple[str, list[Cell]]:
     if workload is None and len(results.workloads) > 1 and not every:
         raise UsageError(f"--workload: DIR has several; give one of {', '.join(known)}")
     name = workload or "".join(every[:1] or results.workloads)
-    if name not in known and workload is not None:
-        raise InputError("--workload", name, list(known))
+    if workload is not None:
+        numbers.text(name, "--workload", list(known))
     return name, known.get(name, [])
 
 
@@ -153,8 +154,7 @@ def _usable(here: Sequence[Cell], wished: Collection[str] | None) -> list[Cell]:
     """Returns the cells that can be predicted from."""
     systems = list(dict.fromkeys(cell.system for cell in here))
     for name in wished or ():
-        if name not in systems:
-            raise InputError("--system", name, list(systems))
+        numbers.text(name, "--system", systems)
     found = [cell for cell in here if cell.system in (wished or systems)]
     usable = [cell for cell in found if cell.points and cell.cores and cell.points_of_a_step]
     if not usable:

@@ -30,8 +30,8 @@ from taskgrain.results.lines import (
     RunLine,
     SessionLine,
 )
+from taskgrain.words import numbers
 from taskgrain.words.endings import Ending
-from taskgrain.words.errors import InputError
 from taskgrain.words.interval import Interval
 from taskgrain.words.origin import Origin
 from taskgrain.words.warnings import Notice, read_notice
@@ -151,8 +151,7 @@ class Cell:
 
         By name: one of `NUMBERS`. Raises `InputError` for another name.
         """
-        if name not in NUMBERS:
-            raise InputError("name", name, NUMBERS)
+        numbers.text(name, "name", NUMBERS)
         return self.result.number(name).within(self.origin.error) if self.result else Interval()
 
     def ratio_to(self, other: str) -> Interval | None:

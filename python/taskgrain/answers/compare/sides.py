@@ -13,6 +13,7 @@ from itertools import combinations
 from pathlib import Path
 
 from taskgrain.results.measurements import Folder, Measurement, Measurements, opened
+from taskgrain.words import numbers
 from taskgrain.words.errors import InputError, UsageError
 
 _SIGN, _COMMA = "@", ","
@@ -68,8 +69,7 @@ def sides(words: Sequence[str], systems: Sequence[str] = (), read: Open = opened
     if systems:
         known = list(dict.fromkeys(one.system for each in found for one in each.measurements))
         for name in systems:
-            if name not in known:
-                raise InputError("--system", name, known)
+            numbers.text(name, "--system", known)
         found = [
             replace(each, measurements=tuple(one for one in each.measurements if one.system in systems))
             for each in found
