@@ -187,16 +187,13 @@ def _scaling(kind: str, keeps: Kept, system: str, sweep: Sweep, results: Results
     problems = [Problem(size, tuple(some.values())) for size, some in sorted(times.items()) if len(some) > 1]
     limit = [_limit(cell, results.cells[cell], of[cell]) for cell in cells]
     threshold = results.cells[cells[0]].threshold if cells else 0.5
-    uses_all = all(_uses_all(results.cells[cell]) for cell in cells)
+    used = [(results.cells[cell].cores, results.cells[cell].cores_there) for cell in cells]
+    uses_all = all(not cores or not there or cores == there for cores, there in used)
     known = tuple(one for one in limit if one is not None)
     name = sweep.name + (" over nodes" if sweep.field == "nodes" else "")
     return Scaling(
         *(kind, sweep.field, keeps, system, name, threshold, tuple(problems), known, uses_all), tuple(cells)
     )
-
-
-def _uses_all(cell: Cell) -> bool:
-    return not cell.cores or not cell.cores_there or cell.cores == cell.cores_there
 
 
 def _times(keeps: Kept, place: int, cell: Cell, number: int) -> Iterator[tuple[int, Time]]:
@@ -245,7 +242,10 @@ def tables(results: Results) -> Iterator[Table]:
                 [one.system, f"limit of METG({quantity.percent(one.threshold)})", *_each(limit, numbers)]
             )
             for problem in one.problems:
-                reached = {time.number: _reached(one, problem, time) for time in problem.times}
+                reached = {
+                    time.number: f"{quantity.seconds(time.seconds)}  {shown(one.efficiency(problem, time))}"
+                    for time in problem.times
+                }
                 rows.append(["", one.named(problem), *_each(reached, numbers)])
         heads = (quantity.counted(n, field.removesuffix("s")) for n in numbers)
         yield Table(title, ["system", "size", *heads], rows, texts=2)
@@ -291,10 +291,6 @@ def _mean(factors: Sequence[float]) -> str:
 
 def _each(known: Mapping[int, str], numbers: Iterable[int]) -> list[str]:
     return [known.get(number, quantity.NOTHING) for number in numbers]
-
-
-def _reached(one: Scaling, problem: Problem, time: Time) -> str:
-    return f"{quantity.seconds(time.seconds)}  {shown(one.efficiency(problem, time))}"
 
 
 def as_json(results: Results) -> list[dict[str, Any]]:

@@ -141,7 +141,7 @@ def compare(sides: Sequence[Side], question: Question | None = None) -> Comparis
     """Every later side against the first one."""
     question = question or Question()
     pairs = [pair for other in sides[1:] for pair in _pairs(sides, other, question.across_hosts)]
-    count = sum(not pair.why for pair in pairs)
+    count = sum(not pair.blank.why for pair in pairs)
     # Bonferroni: the errors of all intervals together are no more than one interval's.
     each = 1.0 - (1.0 - question.confidence) / max(1, count * question.looks)
     alone = [_lonely(sides[0], other) for other in sides[1:]]
@@ -186,7 +186,7 @@ class _Pair:
     """A cell of the contender and that of the baseline."""
 
     blank: Compared
-    """The cell as far as it is known without any number."""
+    """The cell as far as it is known without any number, and why the two cannot be compared."""
     contender: list[Measurement]
     baseline: list[Measurement]
     groups: list[list[Measurement]]
@@ -197,11 +197,6 @@ class _Pair:
     """True if the sides lie too far apart in time for what the sessions of one build show."""
     simulated: bool
     """True if both sides are, so that their sessions do not scatter."""
-
-    @property
-    def why(self) -> str:
-        """The reason why they cannot be compared; empty if they can."""
-        return self.blank.why
 
     @classmethod
     def of(
@@ -238,9 +233,10 @@ class _Pair:
 
     def compared(self, question: Question, confidence: float) -> Compared:
         """The cell with its ratios and its verdict."""
-        if self.why:
+        if self.blank.why:
             return self.blank
-        threshold = self._threshold()
+        stored = self.contender[0].settings.get("threshold")
+        threshold = stored if isinstance(stored, float) else Settings.threshold
         size = shared_size([one.samples for one in (*self.contender, *self.baseline)], threshold)
         found: dict[Quantity, Ratio] = {}
         between: Scatter | None = None
@@ -264,10 +260,6 @@ class _Pair:
             verdict = "same" if decision(alone, question.by, question.apart) == "same" else verdict
         why = "" if deciding.value else "METG of one side lies beyond all sizes"
         return replace(blank, verdict=verdict, why=why)
-
-    def _threshold(self) -> float:
-        stored = self.contender[0].settings.get("threshold")
-        return stored if isinstance(stored, float) else Settings.threshold
 
     def _ratio(
         self, quantity: Quantity, threshold: float, confidence: float, iterations: int | None
