@@ -166,6 +166,8 @@ def test_what_is_left_open_has_its_default() -> None:
         (["--at", "20us", "--from", "r", "--isa", "avx2"], "--isa is for --measure"),
         (["--at", "20us", "--budget", "9"], "--budget is for --measure"),
         (["--at", "20us", "--output", "x"], "--output is for --measure"),
+        (["--at", "20us", "--measure", "--scale", "2"], "--scale is for --graph"),
+        (["--at", "20us", "--measure", "--unit", "2"], "--unit is for --graph"),
     ],
 )
 def test_refusals(taskgrain: Command, systems: Path, words: list[str], message: str) -> None:
@@ -330,9 +332,3 @@ def test_refusals_of_graphs(taskgrain: Command, tmp_path: Path, words: list[str]
     (tmp_path / "program.dot").write_text(PROGRAM)
     found = taskgrain("advise", "--graph", tmp_path / "program.dot", *words).refusal()
     assert found.startswith(f"taskgrain: {message}")
-
-
-def test_the_time_of_a_graph_needs_a_graph(taskgrain: Command) -> None:
-    for option in ("--scale", "--unit"):
-        found = taskgrain("advise", "--at", "2us", "--measure", option, "2").refusal()
-        assert f"{option} is for --graph" in found

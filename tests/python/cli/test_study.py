@@ -157,7 +157,7 @@ def test_a_study_with_cores_of_its_own_takes_no_others(
     ("words", "message"),
     [
         (["nowhere.toml"], "nowhere.toml: cannot be read"),
-        (["little.toml", "--cores", "1000000"], "--cores: 1000000 is not allowed; allowed: 1 to"),
+        (["little.toml", "--cores", "1_000_000"], "--cores: 1000000 is not allowed; allowed: 1 to"),
         (["little.toml", "--threshold", "0.9"], "No such option: --threshold"),
         ([], "FILE"),
     ],
@@ -187,9 +187,6 @@ def test_what_a_study_says_wrong_has_its_place(
     study = tmp_path / "s.toml"
     study.write_text(f'systems = "fast"\npatterns = ["fft"]\n{line}\n')
     assert message in taskgrain("study", study, "--systems", systems, "--dry-run").refusal()
-    study.write_text('systems = "fast"\npatterns = ["fft"]\n')
-    other = taskgrain("study", study, "--systems", systems, "--dry-run", "--cores", "1_000_000")
-    assert "--cores: 1000000 is not allowed" in other.err
 
 
 def test_a_study_may_exclude_a_system(taskgrain: Command, systems: Path, tmp_path: Path) -> None:
