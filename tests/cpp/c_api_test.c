@@ -1,5 +1,4 @@
-/* The C interface, used from C11: graphs that are executed right, wrong in every way that can be noticed from outside, and
- * requests that are refused. */
+/* The C interface, used from C11: graphs that are executed right and wrong, and requests that are refused. */
 
 #include <stdint.h>
 #include <stdio.h>
@@ -19,8 +18,6 @@ static void check(int holds, const char* what, int line) {
 
 static int begins(const char* text, const char* with) { return text != NULL && strncmp(text, with, strlen(with)) == 0; }
 
-enum fault { NO_FAULT, SKIPPED, REPEATED, SWAPPED, MISSING, SURPLUS, STALE, GARBAGE, OUTSIDE };
-
 enum { STEPS = 6, WIDTH = 5, BYTES = 40, MOST_INPUTS = 8 };
 
 static tg_run* create(const char* pattern, const char* validate) {
@@ -35,32 +32,24 @@ static tg_run* create(const char* pattern, const char* validate) {
   return run;
 }
 
-/* Executes graph 0 once, in order, with one thing wrong at task (3, 2), whose inputs under stencil_1d are points 1, 2, 3. */
-static void execute(tg_run* run, enum fault fault) {
+/* Executes graph 0 once, in order; if asked, with the first two inputs of task (3, 2) swapped, which under stencil_1d are
+ * points 1 and 2. */
+static void execute(tg_run* run, int swapped) {
   static unsigned char outputs[2][WIDTH][BYTES];
-  static const unsigned char garbage[BYTES] = {1, 2, 3};
   memset(outputs, 0xff, sizeof outputs);
   for (int64_t step = 0; step < tg_steps(run, 0); ++step) {
     const tg_interval points = tg_points(run, 0, step);
     for (int64_t point = points.first; point <= points.last; ++point) {
-      const int here = step == 3 && point == 2;
       int64_t deps[MOST_INPUTS];
       const void* inputs[MOST_INPUTS];
-      int64_t count = tg_deps(run, 0, step, point, deps, MOST_INPUTS);
+      const int64_t count = tg_deps(run, 0, step, point, deps, MOST_INPUTS);
       for (int64_t k = 0; k < count; ++k) inputs[k] = outputs[(step + 1) % 2][deps[k]];
-      if (here && fault == SKIPPED) continue;
-      if (here && fault == SWAPPED) {
+      if (swapped && step == 3 && point == 2) {
         const void* first = inputs[0];
         inputs[0] = inputs[1];
         inputs[1] = first;
       }
-      if (here && fault == MISSING) --count;
-      if (here && fault == SURPLUS) inputs[count++] = garbage;
-      if (here && fault == STALE) inputs[2] = outputs[step % 2][3]; /* of step - 2: point 3 of this step comes after */
-      if (here && fault == GARBAGE) inputs[1] = garbage;
-      for (int times = here && fault == REPEATED ? 2 : 1; times > 0; --times)
-        CHECK(tg_execute_point(run, point % 2, 0, step, here && fault == OUTSIDE ? WIDTH : point,
-                               outputs[step % 2][point], inputs, count) == 0);
+      CHECK(tg_execute_point(run, point % 2, 0, step, point, outputs[step % 2][point], inputs, count) == 0);
     }
   }
 }
@@ -82,7 +71,7 @@ static void right_executions_are_accounted_for(void) {
     CHECK(dependences == reverse);
     for (int repeat = 0; repeat < 2; ++repeat) {
       tg_clear(run);
-      execute(run, NO_FAULT);
+      execute(run, 0);
       CHECK(tg_verify(run) == NULL);
       const tg_accounts sum = tg_accounts_of(run);
       CHECK(sum.executed == tasks);
@@ -117,45 +106,15 @@ static void queries_say_what_the_request_said(void) {
   tg_run_destroy(run);
 }
 
-static void wrong_executions_are_named(void) {
-  const struct {
-    enum fault fault;
-    const char* violation;
-  } cases[] = {
-      {SKIPPED, "skipped: graph 0, step 3, point 2"},
-      {REPEATED, "repeated: graph 0, step 3, point 2"},
-      {SWAPPED, "wrong_producer: graph 0, step 3, point 2, input 0: expected (2, 1), got (2, 2)"},
-      {MISSING, "missing_input: graph 0, step 3, point 2"},
-      {SURPLUS, "surplus_input: graph 0, step 3, point 2"},
-      {STALE, "early: graph 0, step 3, point 2, input 2: expected (2, 3), got (1, 3)"},
-      {GARBAGE, "wrong_bytes: graph 0, step 3, point 2, input 1: expected (2, 2)"},
-      {OUTSIDE, "no_such_task: graph 0, step 3, point 5"},
-  };
-  const char* const validations[] = {"sample", "full"};
-  for (size_t v = 0; v < 2; ++v) {
-    tg_run* run = create("stencil_1d", validations[v]);
-    for (size_t k = 0; k < sizeof cases / sizeof *cases; ++k) {
-      tg_clear(run);
-      /* A skipped task also leaves the wrong bytes for the next step, unless nothing depends on it. */
-      if (cases[k].fault == SKIPPED) {
-        tg_run* alone = create("trivial", validations[v]);
-        execute(alone, SKIPPED);
-        CHECK(begins(tg_verify(alone), cases[k].violation));
-        tg_run_destroy(alone);
-        continue;
-      }
-      execute(run, cases[k].fault);
-      const char* violation = tg_verify(run);
-      if (!begins(violation, cases[k].violation))
-        fprintf(stderr, "got: %s\n", violation == NULL ? "nothing" : violation);
-      CHECK(begins(violation, cases[k].violation));
-    }
-    /* What was wrong is forgotten with the rest. */
-    tg_clear(run);
-    execute(run, NO_FAULT);
-    CHECK(tg_verify(run) == NULL);
-    tg_run_destroy(run);
-  }
+/* What else may be wrong: wrong_inputs_test.cpp and wrong_tasks_test.cpp. */
+static void a_wrong_execution_is_named(void) {
+  tg_run* run = create("stencil_1d", "sample");
+  execute(run, 1);
+  CHECK(begins(tg_verify(run), "wrong_producer: graph 0, step 3, point 2, input 0: expected (2, 1), got (2, 2)"));
+  tg_clear(run); /* forgets it */
+  execute(run, 0);
+  CHECK(tg_verify(run) == NULL);
+  tg_run_destroy(run);
 }
 
 static void bad_requests_are_refused(void) {
@@ -196,7 +155,7 @@ int main(void) {
   CHECK(strlen(tg_error()) == 0); /* nothing has failed in this thread */
   queries_say_what_the_request_said();
   right_executions_are_accounted_for();
-  wrong_executions_are_named();
+  a_wrong_execution_is_named();
   bad_requests_are_refused();
   return failures == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -103,102 +103,54 @@ GraphSpec stencil(std::size_t output_bytes = 16) {
   return {.pattern = "stencil_1d", .steps = 5, .width = 4, .output_bytes = output_bytes};
 }
 
-/// Spoils the execution of a stencil. \returns what was found
-std::optional<Violation> found(Validation validation, std::size_t bytes,
-                               const std::function<void(Device&, const std::vector<Plan::Node>&)>& execute) {
+/// Executes a stencil, with something else `instead` of one of its tasks. \returns what is found wrong
+std::string found(Validation validation, std::size_t bytes, std::pair<std::int64_t, std::int64_t> task,
+                  const std::function<void(Device&, const Plan::Node&)>& instead) {
   Execution run({stencil(bytes)}, validation, Isa::automatic);
   Device device(run, 0);
-  execute(device, device.plan().nodes());
-  return device.settle();
+  for (const Plan::Node& node : device.plan().nodes())
+    std::pair(node.step, node.point) == task ? instead(device, node) : device.execute(node);
+  const auto violation = device.settle();
+  return violation ? violation->text() : "";
 }
 
-class DeviceMutation : public testing::TestWithParam<std::tuple<Validation, std::size_t>> {
- protected:
-  auto found(const std::function<void(Device&, const std::vector<Plan::Node>&)>& execute) const {
-    return taskgrain::found(std::get<0>(GetParam()), std::get<1>(GetParam()), execute);
-  }
-  std::size_t bytes() const { return std::get<1>(GetParam()); }
-};
-
-TEST_P(DeviceMutation, NoneIsFoundWhereNoneIs) {
-  EXPECT_FALSE(found([](Device& device, const auto& nodes) {
-    for (const Plan::Node& node : nodes) device.execute(node);
-  }));
+/// Flips bits of the output at a byte.
+auto flipping(std::size_t at, std::byte bits) {
+  return [=](Device& device, const Plan::Node& node) {
+    device.execute(node);
+    node.output[at] ^= bits;
+  };
 }
 
-TEST_P(DeviceMutation, SkippedInTheMiddle) {
-  const auto wrong = found([](Device& device, const auto& nodes) {
-    for (const Plan::Node& node : nodes)
-      if (node.step != 2 || node.point != 1) device.execute(node);
-  });
-  ASSERT_TRUE(wrong);
-  EXPECT_EQ(wrong->kind, ViolationKind::early);
-  EXPECT_THAT(wrong->expected, testing::ElementsAre(2, 1));
-  EXPECT_EQ(wrong->step, 3);
-}
+class DeviceMutation : public testing::TestWithParam<std::tuple<Validation, std::size_t>> {};
 
-TEST_P(DeviceMutation, SkippedAtTheEnd) {
-  const auto wrong = found([](Device& device, const auto& nodes) {
-    for (const Plan::Node& node : nodes)
-      if (node.step != 4 || node.point != 3) device.execute(node);
-  });
-  ASSERT_TRUE(wrong);
-  EXPECT_EQ(wrong->kind, ViolationKind::skipped);
-  EXPECT_EQ(wrong->step, 4);
-  EXPECT_EQ(wrong->point, 3);
-}
-
-TEST_P(DeviceMutation, Repeated) {
-  const auto wrong = found([](Device& device, const auto& nodes) {
-    for (const Plan::Node& node : nodes) device.execute(node);
-    device.execute(nodes.back());
-  });
-  ASSERT_TRUE(wrong);
-  EXPECT_EQ(wrong->kind, ViolationKind::repeated);
-}
-
-TEST_P(DeviceMutation, FinishedByOneBlockOnly) {
-  const auto wrong = found([](Device& device, const auto& nodes) {
-    for (const Plan::Node& node : nodes) device.execute(node, node.step == 1 && node.point == 2 ? 1 : Device::blocks);
-  });
-  ASSERT_TRUE(wrong);
-  EXPECT_EQ(wrong->kind, ViolationKind::early);
-  EXPECT_THAT(wrong->expected, testing::ElementsAre(1, 2));
-}
-
-TEST_P(DeviceMutation, StepsOutOfOrder) {
-  const auto wrong = found([](Device& device, const auto& nodes) {
-    for (std::size_t k = nodes.size(); k-- > 0;) device.execute(nodes[k]);
-  });
-  ASSERT_TRUE(wrong);
-  EXPECT_EQ(wrong->kind, ViolationKind::early);
-}
-
-TEST_P(DeviceMutation, AClearedOutput) {
-  const auto wrong = found([](Device& device, const auto& nodes) {
-    for (const Plan::Node& node : nodes) {
-      device.execute(node);
-      if (node.step == 1 && node.point == 3) std::fill_n(node.output, 16, std::byte{0});
-    }
-  });
-  ASSERT_TRUE(wrong);
-  EXPECT_EQ(wrong->kind, ViolationKind::wrong_bytes);
-  EXPECT_THAT(wrong->expected, testing::ElementsAre(1, 3));
-}
-
-TEST_P(DeviceMutation, AChangedByte) {
-  for (const std::size_t at : {std::size_t{0}, std::size_t{15}, bytes() - 1}) {
-    const auto wrong = found([&](Device& device, const auto& nodes) {
-      for (const Plan::Node& node : nodes) {
-        device.execute(node);
-        if (node.step == 3 && node.point == 0) node.output[at] ^= std::byte{0x80};
-      }
-    });
-    ASSERT_TRUE(wrong) << at;
-    EXPECT_EQ(wrong->kind, ViolationKind::wrong_bytes);
-    EXPECT_EQ(wrong->step, 4);
-    EXPECT_EQ(wrong->input, 0);
-  }
+TEST_P(DeviceMutation, IsFound) {
+  const auto [validation, bytes] = GetParam();
+  const struct {
+    std::pair<std::int64_t, std::int64_t> task;
+    std::function<void(Device&, const Plan::Node&)> instead;
+    const char* violation;
+  } cases[] = {
+      {{2, 1}, [](auto&, auto&) {}, "early: graph 0, step 3, point 0, input 1: expected (2, 1)"},
+      {{4, 3}, [](auto&, auto&) {}, "skipped: graph 0, step 4, point 3"},
+      {{4, 3},
+       [](Device& device, const Plan::Node& node) { device.execute(node), device.execute(node); },
+       "repeated: graph 0, step 4, point 3"},
+      {{1, 2},
+       [](Device& device, const Plan::Node& node) { device.execute(node, 1); },  // by one block only
+       "early: graph 0, step 2, point 1, input 2: expected (1, 2)"},
+      {{1, 3},
+       [](Device& device, const Plan::Node& node) {
+         device.execute(node);
+         std::fill_n(node.output, 16, std::byte{0});
+       },
+       "wrong_bytes: graph 0, step 2, point 2, input 2: expected (1, 3)"},
+      {{3, 0}, flipping(0, std::byte{0x80}), "wrong_bytes: graph 0, step 4, point 0, input 0"},
+      {{3, 0}, flipping(15, std::byte{0x80}), "wrong_bytes: graph 0, step 4, point 0, input 0"},
+      {{3, 0}, flipping(bytes - 1, std::byte{0x80}), "wrong_bytes: graph 0, step 4, point 0, input 0"},
+  };
+  for (const auto& [task, instead, violation] : cases)
+    EXPECT_THAT(found(validation, bytes, task, instead), testing::StartsWith(violation));
 }
 
 INSTANTIATE_TEST_SUITE_P(All, DeviceMutation,
@@ -206,16 +158,19 @@ INSTANTIATE_TEST_SUITE_P(All, DeviceMutation,
                                           testing::Values(std::size_t{16}, std::size_t{24}, std::size_t{61},
                                                           std::size_t{4096})));
 
+TEST(Device, FindsThatStepsAreOutOfOrder) {
+  Execution run({stencil()}, Validation::sample, Isa::automatic);
+  Device device(run, 0);
+  const auto& nodes = device.plan().nodes();
+  for (std::size_t k = nodes.size(); k-- > 0;) device.execute(nodes[k]);
+  const auto violation = device.settle();
+  ASSERT_TRUE(violation);
+  EXPECT_EQ(violation->kind, ViolationKind::early);
+}
+
 TEST(Device, EveryByteOfALongInputIsChecked) {
-  for (std::size_t at = 0; at < 203; ++at) {
-    const auto wrong = found(Validation::full, 203, [&](Device& device, const auto& nodes) {
-      for (const Plan::Node& node : nodes) {
-        device.execute(node);
-        if (node.step == 3 && node.point == 0) node.output[at] ^= std::byte{1};
-      }
-    });
-    ASSERT_TRUE(wrong) << at;
-  }
+  for (std::size_t at = 0; at < 203; ++at)
+    ASSERT_NE(found(Validation::full, 203, {3, 0}, flipping(at, std::byte{1})), "") << at;
 }
 
 TEST(Device, AnOutputIsFilledAsOnACoreWhereverItLies) {
