@@ -138,20 +138,6 @@ TEST(MpiRanksOfAGraph, WaitForAFastRankThatHasNoReaders) {
   }
 }
 
-TEST(MpiRanksOfAGraph, MayBeDestroyedWhileOthersStillRun) {
-  OverMpi comm;
-  Runtime runtime(with(comm));
-  for (std::int64_t k = 0; k < rounds(20); ++k) {
-    const std::size_t words = k % 2 == 0 ? 2 : 30000;
-    Ring ring(comm, runtime, words, [&](const Turn& turn) {
-      if ((turn.iteration + comm.rank()) % 3 == 0) std::this_thread::sleep_for(std::chrono::microseconds(100));
-    });
-    ring.compiled().launch({.iterations = 3});
-    runtime.wait(ring.compiled().launch({.iterations = 2 + k % 5}).done);
-    EXPECT_EQ(ring.last(), 2 + k % 5);
-  }
-}
-
 TEST(MpiRanksOfAGraph, EndWhatACancelHasLeft) {
   for (const std::size_t words : {2u, 30000u}) {
     OverMpi comm;

@@ -159,17 +159,6 @@ TEST(RanksOfAGraph, LeaveACommunicatorThatWorksIfAllKnowWhatIsWrong) {
   });
 }
 
-TEST(RanksOfAGraph, AreNotLaunchedAgainAfterACancel) {
-  on_ranks(2, [](int, Communicator& comm, Runtime& runtime) {
-    Ring ring(comm, runtime, 2);
-    ring.compiled().launch({.iterations = 1'000'000'000});
-    ring.compiled().cancel();
-    runtime.wait();
-    EXPECT_THROW(ring.compiled().launch(), UsageError);
-    comm.barrier();
-  });
-}
-
 TEST(RanksOfAGraph, RefuseWhatADeviceWouldReadTooLate) {
   compile_in_vain(
       2,
