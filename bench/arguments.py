@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable
 
 
 def count(text: str) -> int:
-    """A whole number from 1."""
     if not text.isdecimal() or int(text) < 1:
         raise ArgumentTypeError(f"'{text}' is not allowed; allowed: a whole number from 1")
     return int(text)

@@ -52,7 +52,6 @@ class Found:
     metg: Interval
     ending: str
     warnings: tuple[str, ...]
-    """Their codes."""
     seconds: float
 
     @property

@@ -35,7 +35,6 @@ from taskgrain.words.quantity import interval, ratio_interval
 Line = dict[str, Any]
 Command = tuple[str, ...]
 Rounds = dict[int, Line]
-"""The line of a system in each round."""
 ROOT = Path(__file__).resolve().parent.parent
 ENVIRONMENT = {
     # Ranks may share cores with what else runs there, and containers have no other user than root.

@@ -29,8 +29,6 @@ class Entry(NamedTuple):
 
 
 class Table(NamedTuple):
-    """A table and its plot."""
-
     name: str
     title: str
     across: str

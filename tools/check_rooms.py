@@ -70,7 +70,6 @@ def docstrings_without_noun(package: Path) -> Iterator[str]:
 
 
 def has_tests(file: Path) -> bool:
-    """True if a file is there and has a test."""
     nodes = ast.walk(ast.parse(file.read_text("utf-8"), str(file))) if file.exists() else ()
     return any(isinstance(node, ast.FunctionDef) and node.name.startswith("test_") for node in nodes)
 

@@ -47,7 +47,6 @@ def _command(name: str, command: Any) -> str:
 
 
 def commands() -> str:
-    """All commands, in Markdown."""
     from taskgrain.cli.app import app
 
     group: Any = typer.main.get_command(app)
@@ -55,7 +54,6 @@ def commands() -> str:
 
 
 def fields(table: Mapping[str, Any]) -> str:
-    """A table of fields, in Markdown."""
     rows = [
         f"| `{one.name}` | {'' if one.default is None else f'`{json.dumps(one.default)}`'} | {one.text} |"
         for one in table.values()
@@ -64,7 +62,6 @@ def fields(table: Mapping[str, Any]) -> str:
 
 
 def presets() -> str:
-    """A table of the presets, in Markdown."""
     from taskgrain.cli.presets import options
     from taskgrain.study.presets import names, read
 

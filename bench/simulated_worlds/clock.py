@@ -213,8 +213,6 @@ class Curve:
 
 @dataclass
 class Process:
-    """A process of a system."""
-
     slower: float
     """The factor on its runs, as long as it lives."""
     alive: bool = True
@@ -246,7 +244,7 @@ class System:
     machine: Machine
     curve: Curve
     states: Timeline
-    """Its own."""
+    """The states of the system alone."""
     processes: Processes = Processes()
     crew: Crew[Process] = field(default_factory=lambda: Crew(True))
     seen: list[State] = field(default_factory=list)
@@ -316,7 +314,6 @@ class System:
         return float(np.median([self.curve.metg(state) for state in self.seen]))
 
     def mean_metg(self) -> float:
-        """METG in the mean state."""
         return self.curve.metg(_mean(self.seen))
 
     def typical_overhead(self) -> float:

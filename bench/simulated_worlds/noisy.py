@@ -51,8 +51,6 @@ ONE_PROCESS = Processes()
 
 @dataclass(frozen=True)
 class World:
-    """A machine and a curve."""
-
     says: str
     scatter: Scatter = SCATTER
     machine: StatesOf = STEADY
@@ -180,7 +178,7 @@ class Trial:
     apart: Ratio
     """The ratio of the third to the first."""
     seconds: float
-    """The seconds that a search took."""
+    """The simulated seconds of a search."""
 
 
 def trial(world: World, seed: int, budget: float = 60.0, resamples: int = 1000) -> Trial:

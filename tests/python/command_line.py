@@ -20,8 +20,6 @@ from taskgrain.cli.printer import Printer
 
 @dataclass(frozen=True)
 class Result:
-    """The end of a command."""
-
     code: int
     out: str
     err: str

@@ -33,7 +33,6 @@ class DrawnChart:
 
 
 def draw(figure: Figure, width: int = 200) -> DrawnChart:
-    """Draws a figure with plots of `width` pixels."""
     spec = look.finish(drawn(figure, width), PAPER)
     spec["datasets"] = spec.get("datasets", {}) | figure.data
     scene = vl_convert.vegalite_to_scenegraph(spec, vl_version=VEGALITE)["scenegraph"]

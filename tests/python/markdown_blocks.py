@@ -14,8 +14,6 @@ _COMMENT = re.compile(r"^\s*<!-- (not run|own system|excerpt|output|checkout)(?:
 
 @dataclass(frozen=True)
 class Block:
-    """A fenced block."""
-
     language: str
     text: str
     line: int

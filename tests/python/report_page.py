@@ -25,7 +25,6 @@ class Page(HTMLParser):
         self.feed(html)
 
     def unpacked(self, block: str) -> Any:
-        """The JSON of a block that is compressed."""
         return json.loads(gzip.decompress(base64.b64decode(self.blocks[block])))
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:

@@ -66,7 +66,6 @@ class World:
         self.wait = 0.0
         """Seconds that every request takes besides the run."""
         self.notes: list[str] = []
-        """The notes that the person got."""
         self.standings: list[tuple[float, Progress]] = []
         """The times at which a progress was shown, and the progress."""
 
@@ -192,6 +191,5 @@ def comparable(states: Sequence[CellState]) -> list[Any]:
 
 
 def result(state: CellState) -> MetgLine:
-    """The `metg` line of a cell."""
     assert state.result is not None
     return state.result

@@ -53,7 +53,6 @@ def measured(
 
 
 def rounds(folder: Path) -> list[int]:
-    """The rounds of each cell."""
     found: dict[str, int] = {}
     for line in read(folder).lines:
         if isinstance(line, RunLine) and line.phase == "measure" and line.round is not None:

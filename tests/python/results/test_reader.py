@@ -28,7 +28,6 @@ def compress(folder: Path) -> Path:
 
 
 def said(folder: Path) -> list[str]:
-    """The warnings about a folder."""
     found = reader.read(folder)
     return found.notes()
 

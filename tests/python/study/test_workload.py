@@ -58,7 +58,6 @@ def test_tasks_are_counted() -> None:
 
 
 def values_of(field: Field) -> st.SearchStrategy[object]:
-    """Values of a field of a workload."""
     low, high = field.low, min(field.high, 2**40)
     match field.type:
         case "integer" | "bytes":
