@@ -58,10 +58,9 @@ def _system(document: toml.Document, folder: Path, own: bool) -> System:
         group=group if own and install == make_setup(group) else "",  # what users install is in none
         megabytes=setup.count("megabytes", 0, low=0),
         minutes=setup.count("minutes", 0, low=0),
+        command=("{dir}/driver",),
     )
     system = _described(base, table, probe, launch, limits)
-    if not system.command:
-        raise InputError(launch.field("command"), "nothing", "the driver's command, a list of texts")
     system = replace(system, variants=tuple(_variant(system, variants, key) for key in variants.names()))
     for part in (table, probe, launch, limits, setup, variants):
         part.done()

@@ -36,16 +36,16 @@ def test_a_system_may_say_that_it_has_other_cores(tmp_path: Path) -> None:
 
 
 def test_the_least_file(tmp_path: Path) -> None:
-    system = read(make(tmp_path / "it", LEAST))
+    system = read(make(tmp_path / "it", ""))
     assert system.title == "it"
     assert system.launch([0, 1]).cores == (0, 1)
+    assert system.launch([0, 1]).command == (f"{tmp_path}/it/driver",)
     assert not system.default
 
 
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("", " launch.command: nothing"),
         ("[launch\n", "1:8: is not TOML"),
         ("a = " + "[" * 100_000, " is nested too deeply"),
         ("launch = 1\n", "1:10: launch: 1 is not allowed; allowed: a table"),

@@ -173,6 +173,6 @@ FILES = sorted(REPOSITORY.glob("*/*/system.toml"))
 def test_no_system_of_the_repository_says_how_its_ranks_are_started(name: str) -> None:
     (file,) = (one for one in FILES if one.parent.name == name)
     table = tomllib.loads(file.read_text())
-    for one in (table["launch"], *table.get("variants", {}).values()):
+    for one in (table.get("launch", {}), *table.get("variants", {}).values()):
         words = {Path(word).name for word in one.get("command", ())}
         assert not words & {program for each in LAUNCHERS.values() for program in each.programs}
