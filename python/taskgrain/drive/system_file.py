@@ -21,6 +21,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]*")
 _VARIANT = re.compile(r"[A-Za-z0-9][A-Za-z0-9_+-]*")
 _RANKS = ("core", "node")
 DEFAULT_GROUP = "default"
+_LANGUAGES = {".cpp": "C++", ".go": "Go", ".py": "Python", ".rs": "Rust", ".scala": "Scala"}
 
 
 def read(folder: Path, *, own: bool = False) -> System:
@@ -70,6 +71,7 @@ def _system(document: toml.Document, folder: Path, own: bool) -> System:
 def _described(base: System, table: _Table, probe: _Table, launch: _Table, limits: _Table) -> System:
     """The system with the values of its tables; the others are as in `base`."""
     command = _command(launch, "command") or base.command
+    sources = table.texts("sources") or base.sources
     ranks = launch.text("ranks", _RANKS) or base.ranks
     return replace(
         base,
@@ -78,8 +80,8 @@ def _described(base: System, table: _Table, probe: _Table, launch: _Table, limit
         parallelism=table.text("parallelism", ("explicit", "implicit")) or base.parallelism,
         distributed=table.flag("distributed", base.distributed),
         network=table.text("network") or base.network,
-        language=table.text("language") or base.language,
-        sources=table.texts("sources") or base.sources,
+        language=table.text("language") or base.language or _language(sources),
+        sources=sources,
         guidance=table.texts("guidance") or base.guidance,
         constructs=table.texts("constructs") or base.constructs,
         default=table.flag("default", False),
@@ -106,6 +108,10 @@ def _described(base: System, table: _Table, probe: _Table, launch: _Table, limit
         other_cores=limits.flag("other_cores", base.other_cores),
         versions=table.texts("versions") or base.versions,
     )
+
+
+def _language(sources: Sequence[str]) -> str:
+    return _LANGUAGES.get(Path(sources[0]).suffix, "") if sources else ""
 
 
 def make_setup(group: str) -> str:

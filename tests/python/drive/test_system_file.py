@@ -44,6 +44,13 @@ def test_the_least_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("sources", "language"), [("a.rs', 'b.cpp", "Rust"), ("a.cpp", "C++"), ("a.f90", "")]
+)
+def test_the_language_is_that_of_the_first_source(sources: str, language: str, tmp_path: Path) -> None:
+    assert read(make(tmp_path / "it", f"sources = ['{sources}']\n")).language == language
+
+
+@pytest.mark.parametrize(
     ("text", "words"),
     [
         ("[launch\n", "1:8: is not TOML"),
