@@ -14,7 +14,6 @@ import typer
 
 from taskgrain._core import InvalidSpec, Run, Unsupported
 from taskgrain.cli.options import GraphOptions, Text, graph_options, valued
-from taskgrain.cli.pictures import DRAWINGS, refuse_picture
 from taskgrain.study.fields import rivals
 from taskgrain.study.workload import core_run
 from taskgrain.words import numbers, quantity
@@ -249,13 +248,8 @@ def _show_file(path: Path, graph: GraphOptions, drawn: str, output: Path | None,
         raise UsageError(
             f"--{ignored[0].replace('_', '-')}: the graph is that of --from; give --cores alone with it"
         )
-    if drawn == "json" and output is not None:
-        if output.suffix.lower() in DRAWINGS:
-            drawn = output.suffix[1:].lower()
-        else:
-            refuse_picture(
-                output, f"a picture by {' or '.join(DRAWINGS)}, or a file for JSON by another name"
-            )
+    if drawn == "json" and output is not None and output.suffix.lower() in (".svg", ".png"):
+        drawn = output.suffix[1:].lower()
     cores = len(graph.cores)
     found = read(path)
     bound, steps, heaviest = found.bound(), in_steps(found), kinds(found)

@@ -100,11 +100,6 @@ def history(
     every = series(one for one in stored.logs if begin is None or one.time >= begin)
     if not stored.logs:
         raise UsageError(f"{store}: has no sessions yet; --add DIR adds one")
-    if not every and since is not None:
-        last = max(one.time for one in stored.logs)
-        raise InputError(
-            "--since", since, f"up to the last session, {datetime.fromtimestamp(last, UTC):%Y-%m-%d}"
-        )
     wanted = split_names(names) if names else []
     for option, words, found in (
         ("--system", wanted, [one.system for one in every]),

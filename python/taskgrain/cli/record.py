@@ -21,7 +21,6 @@ from typing import Annotated
 import typer
 
 from taskgrain.cli.notes import note
-from taskgrain.cli.pictures import refuse_picture
 from taskgrain.machine.busy import BUSY_SHARE, BusyWatch
 from taskgrain.words import quantity
 from taskgrain.words.errors import InputError, TaskgrainError, UsageError, check_writable
@@ -49,7 +48,9 @@ def record(
     program = shutil.which(command[0])
     if program is None:
         raise InputError("PROGRAM", command[0], "a program that can be started here")
-    _check_output(output, Path(program))
+    if output.exists() and output.samefile(program):
+        raise InputError("--output", str(output), "another file than the program")
+    check_writable("--output", output)
     linked = _linked(program)
     with tempfile.TemporaryDirectory(prefix="taskgrain-record-") as folder:
         environment = _environment(program, linked, folder)
@@ -89,14 +90,6 @@ def record(
 
 def _events(end: Path) -> Path:
     return end.with_suffix(".events")
-
-
-def _check_output(output: Path, program: Path) -> None:
-    """Raises `InputError` for a file that could not be written when the program has run."""
-    refuse_picture(output, "a file for JSON, such as graph.json; taskgrain graph --from draws it")
-    if output.exists() and output.samefile(program):
-        raise InputError("--output", str(output), "another file than the program")
-    check_writable("--output", output)
 
 
 def _environment(program: str, linked: str, folder: str) -> dict[str, str]:

@@ -139,7 +139,6 @@ def test_what_is_odd_about_the_store_is_said(taskgrain: Command, slower: Path) -
     [
         ((), "Missing argument 'STORE'"),
         (("nowhere",), "STORE: nowhere is not allowed; allowed: a history's store"),
-        (("{h}", "--since", "2099-01-01"), "--since: 2099-01-01 is not allowed; allowed: up to the last"),
         (("{h}", "--label", "a"), "--label is for --add DIR"),
         (("{h}", "--time", "2026-01-01"), "--time is for --add DIR"),
         (("{h}", "--junit", "no/such/x.xml"), "--junit: no/such/x.xml is not allowed; allowed: a file"),
