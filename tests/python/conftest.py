@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 
@@ -56,25 +54,6 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 @pytest.fixture(autouse=True)
 def _heard_interrupts() -> None:
     hear_interrupts()
-
-
-@pytest.fixture
-def disk(tmp_path: Path) -> Iterator[Callable[[str], Path]]:
-    """Mounts a file system of its own, with options; again with others."""
-    place = tmp_path / "disk"
-    place.mkdir()
-
-    def mount(options: str) -> Path:
-        if os.path.ismount(place):
-            options = f"remount,{options}"
-        done = subprocess.run(["mount", "-t", "tmpfs", "-o", options, "none", str(place)], check=False)
-        if done.returncode:
-            pytest.skip("may not mount")
-        return place
-
-    yield mount
-    if os.path.ismount(place):
-        subprocess.run(["umount", str(place)], check=True)
 
 
 @pytest.fixture

@@ -59,14 +59,6 @@ def finish(words: Sequence[str], code: int = 0, **rest: Any) -> Mapping[str, Any
     return found
 
 
-def refused(words: Sequence[str], code: int = 2, **rest: Any) -> str:
-    """Runs a command that must end with `code`, and returns what it says: the last line, without a trace."""
-    done = subprocess.run(program(words), capture_output=True, text=True, check=False, **rest)
-    assert done.returncode == code, done.stderr
-    assert "Traceback" not in done.stderr
-    return done.stderr.splitlines()[-1]
-
-
 def lines(folder: Path, *kinds: str) -> list[Line]:
     return [line.to_json() for line in reader.read(folder).lines if line.kind in kinds]
 

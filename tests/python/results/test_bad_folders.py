@@ -7,19 +7,14 @@ import json
 import os
 import resource
 import shutil
+import subprocess
 import tomllib
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import tomli_w
-from killable_study import (
-    assert_nothing_twice,
-    finish,
-    lines,
-    refused,
-    write_study,
-)
+from command_line import called
+from killable_study import assert_nothing_twice, finish, lines, write_study
 from simulated_world import World, comparable, measure
 
 from taskgrain.results import reader
@@ -68,14 +63,22 @@ def test_without_room_nothing_is_lost_and_the_same_command_goes_on(tmp_path: Pat
 
 @pytest.mark.submission
 @pytest.mark.usefixtures("simulated")
-def test_a_read_only_disk(tmp_path: Path, disk: Callable[[str], Path]) -> None:
-    out = disk("size=20m") / "out"
-    words = [str(out) if word.endswith("/out") else word for word in write_study(tmp_path)]
-    finish(words)
-    disk("ro")
-    assert f"taskgrain: {out}/runs.jsonl: cannot be written: Read-only file system" == refused(words)
-    other = [str(out.with_name("other")) if word == str(out) else word for word in words]
-    assert "/other: cannot be written: Read-only file system" in refused(other)
+def test_a_read_only_disk(tmp_path: Path) -> None:
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "none", disk]).returncode:
+        pytest.skip("may not mount")
+    try:
+        out = disk / "out"
+        words = [str(out) if word.endswith("/out") else word for word in write_study(tmp_path)]
+        finish(words)
+        subprocess.run(["mount", "-o", "remount,ro", disk], check=True)
+        said = called(*words).refusal()
+        assert said.endswith(f"taskgrain: {out}/runs.jsonl: cannot be written: Read-only file system\n")
+        other = [str(out.with_name("other")) if word == str(out) else word for word in words]
+        assert "/other: cannot be written: Read-only file system" in called(*other).refusal()
+    finally:
+        subprocess.run(["umount", disk], check=True)
 
 
 def test_a_removed_folder_is_noticed(tmp_path: Path) -> None:
