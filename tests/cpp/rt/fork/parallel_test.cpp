@@ -40,17 +40,6 @@ TEST(Parallel, EachElementIsVisitedOnce) {
   }
 }
 
-TEST(Parallel, LongAndShortBodiesAreSharedAmongAllWorkers) {
-  Runtime runtime({.workers = 4});
-  const std::int64_t number = rounds(4000);
-  std::vector<int> by(static_cast<std::size_t>(number));
-  parallel_for(runtime, std::views::iota(std::int64_t{0}, number), [&](std::int64_t k) {
-    Dice(static_cast<std::uint64_t>(k)).tarry(k % 17 == 0 ? 40000 : 10);
-    by[static_cast<std::size_t>(k)] = this_worker();
-  });
-  EXPECT_TRUE(std::ranges::all_of(by, [](int worker) { return 0 <= worker && worker < 4; }));
-}
-
 TEST(Parallel, AStepOfLoopsSeesAllOfTheStepBefore) {
   for (const int workers : {1, 2, 5}) {
     Runtime runtime({.workers = workers});
@@ -147,15 +136,6 @@ TEST(Parallel, SortsWhateverThereIs) {
         ASSERT_EQ(sorted, expected);
       }
     }
-}
-
-TEST(Parallel, LoopsNest) {
-  Runtime runtime({.workers = 3});
-  std::vector<std::vector<int>> rows(40, std::vector<int>(300, 1));
-  const int sum = parallel_reduce(runtime, rows, 0, std::plus<>(), [&](const std::vector<int>& row) {
-    return parallel_reduce(runtime, row, 0, std::plus<>());
-  });
-  EXPECT_EQ(sum, 40 * 300);
 }
 
 TEST(Parallel, LoopsAndForksNest) {
