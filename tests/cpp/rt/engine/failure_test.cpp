@@ -376,37 +376,6 @@ TEST(Failure, OfAWorkerFunctionReachesWhoFulfills) {
   runtime.wait();
 }
 
-TEST(Failure, OfWorkThatOthersStartIsReportedToSomebody) {
-  // Tasks that fail are submitted while a caller comes and goes: it hears of some, the last wait of what is left, and
-  // nobody crashes.
-  Runtime runtime({.workers = 3});
-  std::atomic<int> failures{0};
-  std::atomic<bool> submitting{true};
-  Taskflow<std::int64_t> flow(runtime, "flow");
-  flow.indegree([](std::int64_t k) { return k % 10 == 0 ? 0 : 2; }).run([&](std::int64_t k) {
-    if (k % 10 == 9) throw OutOfPaper();
-    flow.fulfill(k + 1);
-    flow.fulfill(k + 1);
-  });
-  std::jthread outside([&] {
-    for (int n = 0; n < 3000; ++n) flow.fulfill(10 * n);
-    submitting = false;
-  });
-  const auto wait = [&] {
-    try {
-      runtime.wait();
-    } catch (const TaskFailed&) {
-      ++failures;
-    } catch (const Stuck& stuck) {
-      ADD_FAILURE() << stuck.what();
-    }
-  };
-  while (submitting) wait();
-  wait();
-  EXPECT_GT(failures, 0);
-  runtime.wait();
-}
-
 TEST(Failure, ThatNobodyWaitsForIsPrinted) {
   testing::internal::CaptureStderr();
   {

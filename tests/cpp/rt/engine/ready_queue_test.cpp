@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdint>
 #include <iterator>
 #include <limits>
 #include <random>
@@ -115,24 +114,6 @@ TEST(ReadyQueue, HearsAThiefThatAsks) {
   EXPECT_FALSE(queue.must_check()) << "the thief was heard";
   queue.range().request();
   EXPECT_TRUE(queue.push_slowly(task(3), 5)) << "with a priority, too";
-}
-
-TEST(ReadyQueue, GrowsWhereverItsFirstTaskLies) {
-  for (int given_away = 0; given_away <= 64; ++given_away) {
-    ReadyQueue queue(Order::newest, 2);
-    int next = 0;
-    for (; next < given_away; ++next) push(queue, next);
-    int gone = 0;
-    const auto give_away = [&] {
-      if (queue.can_share()) queue.share();
-      for (const int n : stolen(queue)) ASSERT_EQ(n, gone++);
-    };
-    while (gone < given_away) give_away();
-    for (int n = 0; n < 300; ++n) push(queue, next++);
-    while (gone < given_away + 100) give_away();
-    while (const Entry* task = queue.pop()) ASSERT_EQ(number(*task), --next);
-    ASSERT_EQ(next, gone);
-  }
 }
 
 /// The same in the plainest way: all tasks in the order of their pushes.

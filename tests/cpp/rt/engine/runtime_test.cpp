@@ -25,17 +25,6 @@ using testing::HasSubstr;
 using testing::ThrowsMessage;
 using namespace std::chrono_literals;
 
-TEST(Runtime, RunsWithAnyNumberOfWorkers) {
-  for (const int workers : {1, 2, 3, 5, 8, 20, 100}) {
-    SCOPED_TRACE(workers);
-    Runtime runtime({.workers = workers});
-    Tree tree(runtime, 3000);
-    tree.plant();
-    runtime.wait();
-    EXPECT_EQ(tree.ran(), 3000);
-  }
-}
-
 TEST(Runtime, CallsOnEachWorkerAndReturnsWhatEachSaid) {
   for (const int workers : {1, 2, 5}) {
     Runtime runtime({.workers = workers});
@@ -61,19 +50,6 @@ TEST(Runtime, WithNothingToDoIsDone) {
     runtime.wait();
   }
   const Runtime never_waited({.workers = 3});
-}
-
-TEST(Runtime, HasNoThreadsOnceJoined) {
-  const auto before = all_threads();
-  Runtime runtime({.workers = 4});
-  EXPECT_EQ(threads_since(before).size(), 3U);
-  runtime.join();
-  EXPECT_TRUE(eventually(
-      [&] { return threads_since(before).empty(); }));  // the kernel shows a thread for a moment after its end
-  runtime.start();
-  EXPECT_EQ(threads_since(before).size(), 3U);
-  runtime.start();
-  EXPECT_EQ(threads_since(before).size(), 3U);
 }
 
 TEST(Runtime, StartsAgainByItselfToWaitForWork) {
@@ -106,19 +82,6 @@ TEST(Runtime, DoesNotWaitForItselfInATask) {
         [&] { runtime.wait(); },
         ThrowsMessage<TaskFailed>(HasSubstr("cannot wait for the runtime that runs it: fork what it waits for")));
   }
-}
-
-TEST(Runtimes, AreManyInOneProcess) {
-  std::vector<std::unique_ptr<Runtime>> runtimes;
-  std::vector<std::unique_ptr<Tree>> trees;
-  for (int n = 0; n < 6; ++n) {
-    runtimes.push_back(std::make_unique<Runtime>(RuntimeOptions{.workers = 1 + n % 3}));
-    trees.push_back(std::make_unique<Tree>(*runtimes.back(), 1000));
-    trees.back()->plant();
-  }
-  for (auto& runtime : runtimes) runtime->wait();
-  for (auto& tree : trees) EXPECT_EQ(tree->ran(), 1000);
-  trees.clear();
 }
 
 TEST(Runtimes, FeedOneAnother) {
@@ -204,16 +167,6 @@ TEST(Flows, AreWaitedForAloneAndEndAlone) {
   go_on = false;
   submitter.join();
   runtime.wait();
-}
-
-TEST(Flows, MayBeUsedAgainWhereTheRuntimeChecks) {
-  Runtime runtime({.workers = 2, .check = true});
-  Tree tree(runtime, 20);
-  for (int n = 1; n <= 5; ++n) {
-    tree.plant();
-    tree.wait();
-    EXPECT_EQ(tree.ran(), 20 * n);
-  }
 }
 
 TEST(Flows, LetTheRuntimeJoinWhileAMailboxIsFull) {
