@@ -72,14 +72,15 @@ def _described(base: System, table: _Table, probe: _Table, launch: _Table, limit
     """The system with the values of its tables; the others are as in `base`."""
     command = _command(launch, "command") or base.command
     sources = table.texts("sources") or base.sources
+    network = table.text("network") or base.network
     ranks = launch.text("ranks", _RANKS) or base.ranks
     return replace(
         base,
         title=table.text("title") or base.title,
         paradigm=table.text("paradigm") or base.paradigm,
         parallelism=table.text("parallelism", ("explicit", "implicit")) or base.parallelism,
-        distributed=table.flag("distributed", base.distributed),
-        network=table.text("network") or base.network,
+        distributed=table.flag("distributed", base.distributed or bool(network)),
+        network=network,
         language=table.text("language") or base.language or _language(sources),
         sources=sources,
         guidance=table.texts("guidance") or base.guidance,

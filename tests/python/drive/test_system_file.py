@@ -43,6 +43,11 @@ def test_the_least_file(tmp_path: Path) -> None:
     assert not system.default
 
 
+def test_a_network_makes_a_system_distributed(tmp_path: Path) -> None:
+    system = read(make(tmp_path / "it", "[variants.ranks]\nnetwork = 'MPI'\n"))
+    assert (system.distributed, system.variants[0].distributed) == (False, True)
+
+
 @pytest.mark.parametrize(
     ("sources", "language"), [("a.rs', 'b.cpp", "Rust"), ("a.cpp", "C++"), ("a.f90", "")]
 )
