@@ -15,7 +15,7 @@ from taskgrain.drive.answers import DriverError, OutOfTime, Peak
 from taskgrain.drive.answers import peak as checked_peak
 from taskgrain.drive.launch.launch import Launch
 from taskgrain.drive.launch.launcher import Node
-from taskgrain.drive.session import START_SECONDS, Session
+from taskgrain.drive.session import Session
 from taskgrain.machine.busy import Busy
 
 _AGENT_SECONDS = 30.0
@@ -120,7 +120,7 @@ class Hosts:
         try:
             agent = self._agents.get(name)
             if agent is None:
-                agent = Session(f"agent on {name}", self._launch(name), start_seconds=START_SECONDS)
+                agent = Session(f"agent on {name}", self._launch(name))
                 agent.time_left = lambda: 0.0 if self._closed else self.time_left() + _GRACE_SECONDS
                 self._agents[name] = agent
             if not agent.alive:
