@@ -10,6 +10,7 @@ import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import jinja2
@@ -21,14 +22,15 @@ from taskgrain.answers.compare import text
 from taskgrain.answers.compare.cells import Compared, Comparison, Verdict
 from taskgrain.answers.data import Cell, Results
 from taskgrain.answers.verdict import orders, state_of_the_machine
-from taskgrain.report import embed, look, machine_facts, matrix, rows, trust
+from taskgrain.report import embed, look, matrix, rows, trust
 from taskgrain.report.charts.chart import Plot, Section
 from taskgrain.report.charts.table import CHARTS
-from taskgrain.results import columns, outcome, ranking, whole_file
+from taskgrain.results import columns, hosts, outcome, ranking, whole_file
 from taskgrain.results.columns import Shown
 from taskgrain.results.export import csv_text
 from taskgrain.results.tables import Tables
-from taskgrain.words import quantity
+from taskgrain.study.workload import REFERENCE
+from taskgrain.words import plain, quantity
 from taskgrain.words.breaks import NAME, parts
 from taskgrain.words.endings import Ending
 
@@ -87,8 +89,8 @@ def render(results: Results, changes: Changes, at: float | None = None) -> str:
         words=text,
         ordered=ordered,
         numbers={(cell.system, cell.workload): i for i, cell in enumerate(results.cells)},
-        machine_line=("simulated on " if results.origin.simulated else "") + machine_facts.in_a_line(results),
-        machine=machine_facts.listed(results.machine),
+        machine_line=("simulated on " if results.origin.simulated else "") + machine_in_a_line(results),
+        machine=listed(results.machine),
         columns=[
             replace(one, title=one.title.replace("95 % interval", results.origin.interval.capitalize()))
             for one in columns.shown(Shown.AT_FIRST | Shown.ON_REQUEST)
@@ -235,3 +237,41 @@ def _ordered(results: Results) -> list[tuple[int, Cell]]:
         return workloads[cell.workload], cell.metg.value or cell.metg.high or math.inf, ranks[cell.system]
 
     return sorted(enumerate(results.cells), key=key)
+
+
+def machine_in_a_line(results: Results) -> str:
+    """The machine in a few words: its processor, and the cores that were measured on."""
+    cpu = results.machine.get("cpu")
+    model = plain.text(cpu.get("model")) if isinstance(cpu, dict) else plain.text(cpu)
+    used = sorted({cell.cores for cell in results.cells if cell.cores and cell.reference == REFERENCE})
+    span = f"{used[0]} to {used[-1]} cores" if used else ""
+    cores = quantity.counted(used[0], "core") if len(used) == 1 else span
+    where = hosts.where(hosts.of_lines(results.lines))
+    return ", ".join(part for part in (model, cores and f"{cores} used", where) if part)
+
+
+def listed(value: object, path: str = "") -> list[tuple[str, str]]:
+    """Nested tables as rows of a path and a text."""
+    if isinstance(value, Mapping):
+        start = f"{path}: " if path else ""
+        return [
+            row
+            for key, one in value.items()
+            for row in listed(one, start + plain.text(key).replace("_", " "))
+        ]
+    if isinstance(value, list) and value and all(isinstance(one, dict) for one in value):
+        return [(path, "; ".join(", ".join(f"{k} {v}" for k, v in listed(one)) for one in value))]
+    if isinstance(value, list) and not any(isinstance(one, dict | list) for one in value):
+        return [(path, ", ".join(map(_plain, value)))] if value else []
+    if path == "time" and isinstance(value, float) and 0 < value < 1e11:
+        return [(path, f"{datetime.fromtimestamp(value, UTC):%Y-%m-%d %H:%M} UTC")]
+    if path.endswith("bytes") and isinstance(value, int):
+        return [(path.removesuffix("bytes").rstrip(), quantity.size(value))]
+    shown = _plain(value)
+    return [(path, shown)] if shown else []
+
+
+def _plain(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:.6g}" if isinstance(value, float) else plain.text(value)

@@ -10,7 +10,7 @@ import history_store
 from command_line import Command
 
 from taskgrain.answers import data
-from taskgrain.report import machine_facts
+from taskgrain.report import page
 from taskgrain.results import hosts
 from taskgrain.results.lines import Host
 
@@ -49,7 +49,7 @@ def test_reports_comparisons_and_histories_name_all_hosts(taskgrain: Command, tm
     first = compared_folders.measured(tmp_path / "a", {"mpi": 1e-6}, hosts=TWO)
     second = compared_folders.measured(tmp_path / "b", {"mpi": 1e-6}, hosts=TWO)
     other = compared_folders.measured(tmp_path / "c", {"mpi": 1e-6})
-    assert machine_facts.in_a_line(data.read(first)) == f"Example CPU 9000, 2 cores used, {where}"
+    assert page.machine_in_a_line(data.read(first)) == f"Example CPU 9000, 2 cores used, {where}"
     assert f"Measured {where}.\n" in taskgrain("report", first, "--show").out
     assert "Measured" not in taskgrain("report", other, "--show").out
     both, one = taskgrain("compare", first, second).out, taskgrain("compare", first, other).out

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from report_cells import cell, results
 
-from taskgrain.report import machine_facts
+from taskgrain.report import page
 from taskgrain.study.workload import REFERENCE
 
 
@@ -15,13 +15,13 @@ def test_a_line_has_the_processor_and_the_cores() -> None:
     found = replace(
         results(cell(**of_reference), cell("b", cores=1, **of_reference)), machine={"cpu": {"model": "X9"}}
     )
-    assert machine_facts.in_a_line(found) == "X9, 1 to 2 cores used"
-    assert machine_facts.in_a_line(replace(found, machine={"cpu": "old"})) == "old, 1 to 2 cores used"
-    assert machine_facts.in_a_line(results()) == ""
+    assert page.machine_in_a_line(found) == "X9, 1 to 2 cores used"
+    assert page.machine_in_a_line(replace(found, machine={"cpu": "old"})) == "old, 1 to 2 cores used"
+    assert page.machine_in_a_line(results()) == ""
 
 
 def test_cores_of_another_reference_are_none_of_this_machine() -> None:
-    assert machine_facts.in_a_line(results(cell(reference="of-a-gpu"))) == ""
+    assert page.machine_in_a_line(results(cell(reference="of-a-gpu"))) == ""
 
 
 def test_tables_become_rows() -> None:
@@ -32,7 +32,7 @@ def test_tables_become_rows() -> None:
         "time": 1.7e9,
         "load": None,
     }
-    assert machine_facts.listed(machine) == [
+    assert page.listed(machine) == [
         ("cpu: model", "X9"),
         ("cpu: l1d", "32 KiB"),
         ("cpu: smt", "no"),
