@@ -6,6 +6,7 @@
 #include <set>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "policies.hpp"
@@ -63,6 +64,33 @@ TEST_P(Compiling, SendsNoMoreThanAMessageForAnEdge) {
   EXPECT_EQ(graph.statistics().crossing, 64U);
   EXPECT_EQ(graph.statistics().messages,
             GetParam() == Policy::in_order ? 1U : 64U);  // in order the last of the left says it all
+}
+
+struct Messages {
+  const char* what;
+  std::vector<int> workers;  ///< of tasks
+  std::vector<std::pair<std::size_t, std::size_t>> edges, carried;
+  std::size_t in_order, queued;
+};
+
+TEST_P(Compiling, SendsTheFewestMessages) {
+  const Messages cases[] = {
+      {"none within a worker", {0, 0}, {{1, 0}}, {{0, 1}}, 0, 0},
+      {"the latest alone", {0, 0, 0, 1, 1}, {{0, 1}, {1, 2}, {3, 4}, {1, 3}, {0, 3}, {2, 4}}, {}, 2, 2},
+      {"of the iteration before", {0, 0, 1, 1}, {{0, 1}, {2, 3}, {0, 3}}, {{1, 2}}, 2, 2},
+      {"who waits for an iteration waits for all before it", {0, 0, 1}, {{0, 1}, {0, 2}}, {{1, 2}}, 1, 2},
+      {"each pair of workers", {0, 1, 2}, {{0, 1}, {0, 2}, {1, 2}}, {{2, 0}}, 3, 3},
+  };
+  Runtime runtime({.workers = 3, .pin = false});
+  for (const auto& [what, workers, edges, carried, in_order, queued] : cases) {
+    TaskGraph tasks;
+    std::vector<TaskGraph::Node> nodes;
+    for (const int worker : workers) nodes.push_back(tasks.task(worker, [] {}));
+    for (const auto& [from, to] : edges) tasks.edge(nodes[from], nodes[to]);
+    for (const auto& [from, to] : carried) tasks.carried_edge(nodes[from], nodes[to]);
+    const CompiledGraph graph(runtime, std::move(tasks), GetParam());
+    EXPECT_EQ(graph.statistics().messages, GetParam() == Policy::in_order ? in_order : queued) << what;
+  }
 }
 
 TEST_P(Compiling, CarriedEdgesImplyNothing) {

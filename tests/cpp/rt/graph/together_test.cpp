@@ -58,22 +58,6 @@ TEST_P(Together, LaunchedInOppositeOrders) {
   }
 }
 
-TEST_P(Together, LaunchedByTasksOfAllWorkers) {
-  CompiledGraph first(runtime_, all_to_all(workers, steps, count_), one());
-  CompiledGraph second(runtime_, all_to_all(workers, steps, count_), other());
-  TaskGraph tasks;
-  tasks.task(0, [&] { first.launch(), second.launch(); });
-  tasks.task(1, [&] { second.launch(), first.launch(); });
-  tasks.task(2, [&] { first.launch({.iterations = 3}), second.launch({.iterations = 3}); });
-  CompiledGraph starter(runtime_, std::move(tasks));
-  for (std::int64_t round = 0; round < rounds(50); ++round) {
-    count_ = 0;
-    starter.launch();
-    runtime_.wait();
-    EXPECT_EQ(count_.load(), workers * steps * 10);
-  }
-}
-
 TEST_P(Together, WithATaskflow) {
   CompiledGraph first(runtime_, all_to_all(workers, steps, count_), one());
   CompiledGraph second(runtime_, all_to_all(workers, steps, count_), other());
