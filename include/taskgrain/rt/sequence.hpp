@@ -47,6 +47,7 @@ enum class Mode : std::uint8_t {
 
 namespace detail {
 class DataRegistry;
+class SequenceCore;
 
 /// Rows of bytes at equal distances.
 struct Region {
@@ -144,56 +145,6 @@ struct SequenceOptions {
   std::size_t traces = 256;
 };
 
-struct TraceStatistics {
-  std::size_t replayed = 0;  ///< calls of `trace` that ran in a graph
-  std::size_t analysed = 0;  ///< calls whose dependences were inferred one by one
-  std::size_t compiled = 0;  ///< graphs, of loops too
-  std::size_t launched = 0;  ///< launches of these; calls of a trace one after the other may be one
-  std::size_t missed = 0;    ///< automatic traces that began, and ended with a task that was not expected
-};
-
-namespace detail {
-
-/// The interface behind a Sequence (src/rt/sequence/sequence_core.hpp).
-class SequenceCore {
- public:
-  /// Adds the parts of a sum.
-  using Fold = void (*)(void* sum);
-
-  /// \param ranks  of a sequence of all of them; null: of this rank alone
-  static std::unique_ptr<SequenceCore> make(Runtime& runtime, Communicator* ranks, SequenceOptions&& options);
-  virtual ~SequenceCore() = default;
-
-  virtual const std::shared_ptr<DataRegistry>& registry() const noexcept = 0;
-  /// \param objects  that have these regions; their bytes do not go to other ranks
-  /// \returns the index of the data in the registry, as the next two
-  virtual std::uint32_t add_data(std::span<const Region> regions, std::span<const Region> objects,
-                                 const DataOptions& options, bool travels) = 0;
-  virtual std::uint32_t add_token(const DataOptions& options) = 0;
-  /// Of a task. \param owner  of its memory
-  virtual std::uint32_t add_result(const std::shared_ptr<void>& owner, const Region& region, bool travels) = 0;
-  /// Across ranks, a part of the open reduction is data.
-  virtual void add_part(const Access& data, const std::shared_ptr<void>& owner, const Region& region, bool travels) = 0;
-  /// Checks a task, and returns the place for its function. It is given when `end` returns.
-  /// \param also   what it makes; null: nothing
-  /// \param event  of an asynchronous task
-  virtual TaskFunction& begin(std::span<const Access> accesses, const Access* also, TaskOptions&& options,
-                              const EventType* event = nullptr) = 0;
-  virtual void end() = 0;
-  /// The open reduction of this kind and target; null if there is none, and then none of another is open.
-  virtual std::shared_ptr<void> joined_reduction(const Access& data, Fold kind, const void* target) = 0;
-  virtual void open_reduction(const Access& data, Fold kind, const void* target, std::shared_ptr<void> sum) = 0;
-  /// Keeps a sum while its tasks may run, if it was dropped meanwhile.
-  virtual void keep(const Access& data, const std::shared_ptr<void>& sum) = 0;
-  virtual void loop(std::int64_t iterations, const std::function<void()>& body, const std::string& name) = 0;
-  virtual void trace(std::uint64_t id, const std::function<void()>& body, const std::string& name) = 0;
-  virtual const TraceStatistics& statistics() const noexcept = 0;
-  virtual void wait() = 0;
-  virtual void wait(const Access& data) = 0;
-};
-
-}  // namespace detail
-
 /// One thread gives tasks to a sequence, and waits for them; tasks do not.
 ///
 /// A task that throws ends what was given: tasks that have not started are dropped, and the next call that gives a task
@@ -201,15 +152,13 @@ class SequenceCore {
 class Sequence {
  public:
   /// \throws UsageError  the window is no power of two up to 2^30; automatic traces are more than 2^24 tasks long
-  explicit Sequence(Runtime& runtime, SequenceOptions options = {})
-      : core_(detail::SequenceCore::make(runtime, nullptr, std::move(options))) {}
+  explicit Sequence(Runtime& runtime, SequenceOptions options = {});
   /// A sequence of all ranks. They make the same data, give the same tasks and wait for the same, in one order. Each
   /// rank has the memory that its own tasks use. A task runs on one rank, and reads what others have written before it.
   /// \throws UsageError  also, the runtime has another communicator; traces are to be automatic
-  Sequence(Runtime& runtime, Communicator& ranks, SequenceOptions options = {})
-      : core_(detail::SequenceCore::make(runtime, &ranks, std::move(options))) {}
+  Sequence(Runtime& runtime, Communicator& ranks, SequenceOptions options = {});
   /// Waits. It prints an exception that nobody has waited for.
-  ~Sequence() = default;
+  ~Sequence();
   Sequence(const Sequence&) = delete;
   Sequence& operator=(const Sequence&) = delete;
 
@@ -245,7 +194,7 @@ class Sequence {
   /// The union of these, such as a region of a mesh.
   Data together(std::initializer_list<const Data*> parts, DataOptions options = {});
   /// Data without memory: a file, or an order that you want.
-  Data token(DataOptions options = {}) { return data(core_->add_token(options)); }
+  Data token(DataOptions options = {});
 
   // -- tasks
 
@@ -257,17 +206,17 @@ class Sequence {
   auto task(std::span<const Access> accesses, F function, TaskOptions options = {}) {
     using R = Result<F>;
     if constexpr (std::is_void_v<R>) {
-      core_->begin(accesses, nullptr, std::move(options)).emplace(std::move(function));
-      core_->end();
+      begin(accesses, nullptr, std::move(options)).emplace(std::move(function));
+      end();
     } else {
       Future<R> future;
-      future.state_->data = data(core_->add_result(future.state_, of(future.state_->value), as_bytes<R>));
+      future.state_->data = result(future.state_, of(future.state_->value), as_bytes<R>);
       const Access result = write(future.state_->data);
-      core_->begin(accesses, &result, std::move(options))
+      begin(accesses, &result, std::move(options))
           .emplace([state = future.state_, function = std::move(function)](const Turn& turn) mutable {
             state->value.emplace(detail::call_with(turn, function));
           });
-      core_->end();
+      end();
       return future;
     }
   }
@@ -284,9 +233,9 @@ class Sequence {
   template <DeviceEvent E, typename F>
     requires std::is_invocable_r_v<E, F&, const Turn&, const Issue<E>&>
   void async_task(std::span<const Access> accesses, F start, TaskOptions options = {}) {
-    core_->begin(accesses, nullptr, std::move(options), &detail::event_type<E>)
+    begin(accesses, nullptr, std::move(options), &detail::event_type<E>)
         .emplace([start = std::move(start)](const Turn& turn) mutable { detail::start_with<E>(turn, start); });
-    core_->end();
+    end();
   }
   template <DeviceEvent E, typename F>
     requires std::is_invocable_r_v<E, F&, const Turn&, const Issue<E>&>
@@ -306,20 +255,20 @@ class Sequence {
               TaskOptions options = {}) {
     static_assert(std::is_convertible_v<Result<F>, T>, "the task returns what is added to the target");
     using Sum = Reduction<T, Operation>;
-    const Access access = data.access(Mode::reduce);
-    auto sum = std::static_pointer_cast<Sum>(core_->joined_reduction(access, &Sum::fold, &target));
+    auto sum = std::static_pointer_cast<Sum>(joined_reduction(data, &Sum::fold, &target));
     if (!sum) {
       sum = std::make_shared<Sum>(target);
-      core_->open_reduction(access, &Sum::fold, &target, sum);
+      open_reduction(data, &Sum::fold, &target, sum);
     }
+    const Access access = data.access(Mode::reduce);
     std::optional<T>& part = sum->parts.emplace_back(std::move(operation)).value;
-    core_->add_part(access, sum, of(part), as_bytes<T>);
-    detail::TaskFunction& place = core_->begin(accesses, &access, std::move(options));
-    core_->keep(access, sum);
+    add_part(data, sum, of(part), as_bytes<T>);
+    detail::TaskFunction& place = begin(accesses, &access, std::move(options));
+    keep(data, sum);
     place.emplace([&part, function = std::move(function)](const Turn& turn) mutable {
       part.emplace(detail::call_with(turn, function));
     });
-    core_->end();
+    end();
   }
   template <typename T, typename Operation, typename F>
   void reduce(const Data& data, T& target, Operation operation, std::initializer_list<Access> accesses, F function,
@@ -335,19 +284,21 @@ class Sequence {
   /// other loops, and new data are not allowed in it.
   /// \throws UsageError  iterations below 0
   /// \throws as task, and what `body` throws: then nothing was given
-  void loop(std::int64_t iterations, const std::function<void()>& body, const std::string& name = "loop") {
-    core_->loop(iterations, body, name);
-  }
+  void loop(std::int64_t iterations, const std::function<void()>& body, const std::string& name = "loop");
   /// Runs what `body` gives, as if it stood there alone. If it gives tasks with the same accesses as an earlier call
   /// for the same number, their dependences are known, and the functions of this call run in the graph that was
   /// compiled then: from the second call on. A body with other accesses is analysed task by task.
   /// \param id  of your choice
   /// \throws as loop
-  void trace(std::uint64_t id, const std::function<void()>& body, const std::string& name = "trace") {
-    core_->trace(id, body, name);
-  }
-  using TraceStatistics = rt::TraceStatistics;
-  const TraceStatistics& statistics() const noexcept { return core_->statistics(); }
+  void trace(std::uint64_t id, const std::function<void()>& body, const std::string& name = "trace");
+  struct TraceStatistics {
+    std::size_t replayed = 0;  ///< calls of `trace` that ran in a graph
+    std::size_t analysed = 0;  ///< calls whose dependences were inferred one by one
+    std::size_t compiled = 0;  ///< graphs, of loops too
+    std::size_t launched = 0;  ///< launches of these; calls of a trace one after the other may be one
+    std::size_t missed = 0;    ///< automatic traces that began, and ended with a task that was not expected
+  };
+  const TraceStatistics& statistics() const noexcept;
 
   // -- waits
 
@@ -355,10 +306,10 @@ class Sequence {
   /// call that needs another rank.
   /// \throws TaskFailed  a task threw
   /// \throws UsageError  a task calls, or a loop or trace gives its tasks
-  void wait() { core_->wait(); }
+  void wait();
   /// Works until the tasks that use the data have ended. Across ranks, all have its value then.
   /// \throws as wait
-  void wait(const Data& data) { core_->wait(data.access(Mode::read)); }
+  void wait(const Data& data);
   /// \returns the result, which lives as long as a copy of the future
   template <typename T>
   const T& wait(const Future<T>& future) {
@@ -411,14 +362,33 @@ class Sequence {
     }
   };
 
-  Data data(std::initializer_list<detail::Region> regions, const DataOptions& options, bool travels) {
-    return data(core_->add_data(std::span(regions.begin(), regions.size()), {}, options, travels));
+  Data data(std::initializer_list<detail::Region> regions, const DataOptions& options, bool travels = true) {
+    return data(std::span(regions.begin(), regions.size()), {}, options, travels);
   }
   Data data(const detail::Region& elements, const detail::Region& object, const DataOptions& options, bool travels) {
     const bool same = elements.begin == object.begin && elements.row_bytes == object.row_bytes;
-    return data(core_->add_data(std::span(&elements, 1), std::span(&object, same ? 0 : 1), options, travels));
+    return data(std::span(&elements, 1), std::span(&object, same ? 0 : 1), options, travels);
   }
+  /// \param objects  that have these regions; their bytes do not go to other ranks
+  Data data(std::span<const detail::Region> regions, std::span<const detail::Region> objects,
+            const DataOptions& options, bool travels);
   Data data(std::uint32_t index);
+  /// Of a task. \param owner  of its memory
+  Data result(const std::shared_ptr<void>& owner, const detail::Region& region, bool travels);
+  /// Across ranks, a part of the open reduction is data.
+  void add_part(const Data& data, const std::shared_ptr<void>& owner, const detail::Region& region, bool travels);
+  /// Checks a task, and returns the place for its function. It is given when `end` returns.
+  /// \param event  of an asynchronous task
+  detail::TaskFunction& begin(std::span<const Access> accesses, const Access* also, TaskOptions&& options,
+                              const detail::EventType* event = nullptr);
+  void end();
+  /// Adds the parts of a sum.
+  using Fold = void (*)(void* sum);
+  /// The open reduction of this kind and target; null if there is none, and then none of another is open.
+  std::shared_ptr<void> joined_reduction(const Data& data, Fold kind, const void* target);
+  void open_reduction(const Data& data, Fold kind, const void* target, std::shared_ptr<void> sum);
+  /// Keeps a sum while its tasks may run, if it was dropped meanwhile.
+  void keep(const Data& data, const std::shared_ptr<void>& sum);
 
   const std::unique_ptr<detail::SequenceCore> core_;
 };

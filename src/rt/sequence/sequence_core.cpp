@@ -8,14 +8,14 @@
 
 namespace taskgrain::rt::detail {
 
-SequenceImpl::SequenceImpl(Runtime& runtime, Communicator* communicator, SequenceOptions&& options)
+SequenceCore::SequenceCore(Runtime& runtime, Communicator* communicator, SequenceOptions&& options)
     : runtime_(runtime), engine_(engine_of(runtime)), name_(std::move(options.name)),
       ranks_(across_ranks(communicator, options)), submission_(name_, runtime.workers(), *registry_, reductions_,
                                                                window_, ranks_.get(), !runtime.options().trace.empty()),
       traces_(runtime, name_, registry_, submission_, window_, ranks_.get(), options),
       window_(runtime, name_, options.window, *registry_, *this) {}
 
-std::unique_ptr<AcrossRanks> SequenceImpl::across_ranks(Communicator* communicator,
+std::unique_ptr<AcrossRanks> SequenceCore::across_ranks(Communicator* communicator,
                                                         const SequenceOptions& options) const {
   if (communicator == nullptr) return nullptr;
   if (options.automatic_traces > 0)
@@ -25,7 +25,7 @@ std::unique_ptr<AcrossRanks> SequenceImpl::across_ranks(Communicator* communicat
   return communicator->ranks() > 1 ? std::make_unique<AcrossRanks>(*communicator, name_) : nullptr;
 }
 
-SequenceImpl::~SequenceImpl() {
+SequenceCore::~SequenceCore() {
   if (window_.has_outlived_engine()) {  // which has waited for all that was given to it
     if (!reductions_.empty() || traces_.recording())
       Failures::print(
@@ -41,7 +41,7 @@ SequenceImpl::~SequenceImpl() {
   if (ranks_) ranks_->forget();
 }
 
-void SequenceImpl::check_no_task() const {
+void SequenceCore::check_no_task() const {
   try {
     engine_.made_in().check_no_task();
   } catch (const UsageError&) {
@@ -49,12 +49,12 @@ void SequenceImpl::check_no_task() const {
   }
 }
 
-void SequenceImpl::check_not_recording(const char* what) const {
+void SequenceCore::check_not_recording(const char* what) const {
   if (traces_.recording() && !traces_.is_automatic())
     throw_usage({name_, ": ", what, " in a loop or a trace, where tasks are given only"});
 }
 
-void SequenceImpl::forget() noexcept {
+void SequenceCore::forget() noexcept {
   if (!traces_.recording() || traces_.is_automatic()) reductions_.clear();  // else they are the body's own
   reductions_.forget_dropped();
   if (ranks_) ranks_->forget();
@@ -63,7 +63,7 @@ void SequenceImpl::forget() noexcept {
 
 // -- data
 
-std::uint32_t SequenceImpl::add_data(std::span<const Region> regions, std::span<const Region> objects,
+std::uint32_t SequenceCore::add_data(std::span<const Region> regions, std::span<const Region> objects,
                                      const DataOptions& options, bool travels) {
   check_no_task();
   traces_.end_automatic(true);
@@ -89,14 +89,14 @@ std::uint32_t SequenceImpl::add_data(std::span<const Region> regions, std::span<
   return index;
 }
 
-std::uint32_t SequenceImpl::add_token(const DataOptions& options) {
+std::uint32_t SequenceCore::add_token(const DataOptions& options) {
   const Region token{reinterpret_cast<std::uintptr_t>(&tokens_.emplace_back()), 1, 1, 0};
   const std::uint32_t index = add_data({&token, 1}, {}, options, true);
   (*registry_)[index].token = true;
   return index;
 }
 
-std::uint32_t SequenceImpl::add_result(const std::shared_ptr<void>& owner, const Region& region, bool travels) {
+std::uint32_t SequenceCore::add_result(const std::shared_ptr<void>& owner, const Region& region, bool travels) {
   if (traces_.follows()) {  // a task with a result is another one each time
     check_no_task();
     traces_.follow_other();
@@ -116,7 +116,7 @@ std::uint32_t SequenceImpl::add_result(const std::shared_ptr<void>& owner, const
   return index;
 }
 
-void SequenceImpl::add_part(const Access& data, const std::shared_ptr<void>& owner, const Region& region,
+void SequenceCore::add_part(const Access& data, const std::shared_ptr<void>& owner, const Region& region,
                             bool travels) {
   if (!ranks_) return;
   const std::uint32_t index = add_result(owner, region, travels);
@@ -125,7 +125,7 @@ void SequenceImpl::add_part(const Access& data, const std::shared_ptr<void>& own
 
 // -- tasks
 
-TaskFunction& SequenceImpl::begin(std::span<const Access> accesses, const Access* also, TaskOptions&& options,
+TaskFunction& SequenceCore::begin(std::span<const Access> accesses, const Access* also, TaskOptions&& options,
                                   const EventType* event) {
   check_no_task();
   if (window_.failed()) [[unlikely]]
@@ -152,7 +152,7 @@ TaskFunction& SequenceImpl::begin(std::span<const Access> accesses, const Access
   return recording.add(submission_.accesses(), place.worker, place.rank, std::move(options), event);
 }
 
-void SequenceImpl::end() {
+void SequenceCore::end() {
   if (traces_.recording())
     traces_.end_task(reductions_.empty());
   else
@@ -161,7 +161,7 @@ void SequenceImpl::end() {
 
 // -- reductions
 
-std::shared_ptr<void> SequenceImpl::joined_reduction(const Access& data, Fold kind, const void* target) {
+std::shared_ptr<void> SequenceCore::joined_reduction(const Access& data, Fold kind, const void* target) {
   check_no_task();
   if (!registry_->has(data)) throw_usage({name_, ": the data of a reduction is of another sequence, or of nothing"});
   if (window_.failed()) [[unlikely]]
@@ -180,21 +180,21 @@ std::shared_ptr<void> SequenceImpl::joined_reduction(const Access& data, Fold ki
   return nullptr;
 }
 
-void SequenceImpl::open_reduction(const Access& data, Fold kind, const void* target, std::shared_ptr<void> sum) {
+void SequenceCore::open_reduction(const Access& data, Fold kind, const void* target, std::shared_ptr<void> sum) {
   reductions_.open(data.index, kind, target, std::move(sum));
 }
 
-void SequenceImpl::keep(const Access& data, const std::shared_ptr<void>& sum) {
+void SequenceCore::keep(const Access& data, const std::shared_ptr<void>& sum) {
   if (!reductions_.contains(data.index)) reductions_.keep(sum);
 }
 
-void SequenceImpl::close_used(std::span<const Access> accesses, const Access* also) {
+void SequenceCore::close_used(std::span<const Access> accesses, const Access* also) {
   for (const Access& access : accesses) close_overlapping(access.index, true);
   if (also != nullptr && also->mode != Mode::reduce) close_overlapping(also->index, true);
 }
 
 /// Gives the task that adds the parts. If there is no memory, the sum stays open.
-void SequenceImpl::close_reduction(std::uint32_t index) {
+void SequenceCore::close_reduction(std::uint32_t index) {
   std::vector<Access> accesses{{(*registry_)[index].id, index, Mode::read_write}};
   for (const Access& part : reductions_.find(index)->parts) accesses.push_back({part.id, part.index, Mode::read});
   std::string name = "sum of " + (*registry_)[index].name;
@@ -221,25 +221,25 @@ void SequenceImpl::close_reduction(std::uint32_t index) {
 }
 
 template <typename Chosen>
-void SequenceImpl::close_if(const Chosen& chosen) {
+void SequenceCore::close_if(const Chosen& chosen) {
   for (const std::uint32_t index : reductions_.in_order(chosen))
     if (reductions_.contains(index)) close_reduction(index);
 }
 
-void SequenceImpl::close_overlapping(std::uint32_t index, bool itself) {
+void SequenceCore::close_overlapping(std::uint32_t index, bool itself) {
   const auto& overlaps = (*registry_)[index].overlaps;
   close_if([&](std::uint32_t other) {
     return (itself && other == index) || std::ranges::find(overlaps, other) != overlaps.end();
   });
 }
 
-void SequenceImpl::close_reductions() {
+void SequenceCore::close_reductions() {
   close_if([](std::uint32_t) { return true; });
 }
 
 // -- loops and traces
 
-std::shared_ptr<Body> SequenceImpl::record(const std::vector<Traced>& known, const std::function<void()>& body) {
+std::shared_ptr<Body> SequenceCore::record(const std::vector<Traced>& known, const std::function<void()>& body) {
   check_no_task();
   check_not_recording("a loop or a trace");
   close_reductions();
@@ -259,14 +259,14 @@ std::shared_ptr<Body> SequenceImpl::record(const std::vector<Traced>& known, con
   }
 }
 
-void SequenceImpl::loop(std::int64_t iterations, const std::function<void()>& body, const std::string& name) {
+void SequenceCore::loop(std::int64_t iterations, const std::function<void()>& body, const std::string& name) {
   if (iterations < 0)
     throw_usage({name_, ": ", name, ": iterations is ", std::to_string(iterations), ", allowed are 0 and more"});
   const auto found = record(traces_.bodies().loops(), body);
   if (iterations > 0 && !found->tasks.empty()) traces_.loop(found, iterations, name);
 }
 
-void SequenceImpl::trace(std::uint64_t id, const std::function<void()>& body, const std::string& name) {
+void SequenceCore::trace(std::uint64_t id, const std::function<void()>& body, const std::string& name) {
   check_no_task();
   check_not_recording("a loop or a trace");
   if (ranks_) ranks_->note_trace(id);
@@ -277,7 +277,7 @@ void SequenceImpl::trace(std::uint64_t id, const std::function<void()>& body, co
 
 // -- waits
 
-void SequenceImpl::wait() {
+void SequenceCore::wait() {
   check_no_task();
   check_not_recording("a wait");
   if (window_.failed()) window_.wait_for_flow();  // what is open is dropped, and not added
@@ -290,7 +290,7 @@ void SequenceImpl::wait() {
   reductions_.forget_dropped();
 }
 
-void SequenceImpl::wait(const Access& data) {
+void SequenceCore::wait(const Access& data) {
   check_no_task();
   check_not_recording("a wait");
   if (!registry_->has(data)) throw_usage({name_, ": waits for data of another sequence, or of nothing"});

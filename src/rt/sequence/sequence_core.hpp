@@ -25,29 +25,31 @@
 
 namespace taskgrain::rt::detail {
 
-class SequenceImpl final : public SequenceCore, WindowOwner {
+class SequenceCore final : WindowOwner {
  public:
   /// \param communicator  of a sequence of its ranks; null: of this rank alone
-  SequenceImpl(Runtime& runtime, Communicator* communicator, SequenceOptions&& options);
-  ~SequenceImpl() override;
+  SequenceCore(Runtime& runtime, Communicator* communicator, SequenceOptions&& options);
+  ~SequenceCore();
 
-  const std::shared_ptr<DataRegistry>& registry() const noexcept override { return registry_; }
+  const std::shared_ptr<DataRegistry>& registry() const noexcept { return registry_; }
   std::uint32_t add_data(std::span<const Region> regions, std::span<const Region> objects, const DataOptions& options,
-                         bool travels) override;
-  std::uint32_t add_token(const DataOptions& options) override;
-  std::uint32_t add_result(const std::shared_ptr<void>& owner, const Region& region, bool travels) override;
-  void add_part(const Access& data, const std::shared_ptr<void>& owner, const Region& region, bool travels) override;
+                         bool travels);
+  std::uint32_t add_token(const DataOptions& options);
+  /// For the result of a task.
+  std::uint32_t add_result(const std::shared_ptr<void>& owner, const Region& region, bool travels);
+  void add_part(const Access& data, const std::shared_ptr<void>& owner, const Region& region, bool travels);
   TaskFunction& begin(std::span<const Access> accesses, const Access* also, TaskOptions&& options,
-                      const EventType* event = nullptr) override;
-  void end() override;
-  std::shared_ptr<void> joined_reduction(const Access& data, Fold kind, const void* target) override;
-  void open_reduction(const Access& data, Fold kind, const void* target, std::shared_ptr<void> sum) override;
-  void keep(const Access& data, const std::shared_ptr<void>& sum) override;
-  void loop(std::int64_t iterations, const std::function<void()>& body, const std::string& name) override;
-  void trace(std::uint64_t id, const std::function<void()>& body, const std::string& name) override;
-  void wait() override;
-  void wait(const Access& data) override;
-  const TraceStatistics& statistics() const noexcept override { return traces_.statistics; }
+                      const EventType* event = nullptr);
+  void end();
+  using Fold = OpenReductions::Fold;
+  std::shared_ptr<void> joined_reduction(const Access& data, Fold kind, const void* target);
+  void open_reduction(const Access& data, Fold kind, const void* target, std::shared_ptr<void> sum);
+  void keep(const Access& data, const std::shared_ptr<void>& sum);
+  void loop(std::int64_t iterations, const std::function<void()>& body, const std::string& name);
+  void trace(std::uint64_t id, const std::function<void()>& body, const std::string& name);
+  void wait();
+  void wait(const Access& data);
+  const Sequence::TraceStatistics& statistics() const noexcept { return traces_.statistics; }
 
  private:
   void check_no_task() const;

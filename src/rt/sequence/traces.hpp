@@ -63,7 +63,8 @@ class Traces {
   void stop_graphs() noexcept;
   /// All tasks were dropped.
   void forget() noexcept;
-  TraceStatistics statistics;
+
+  Sequence::TraceStatistics statistics;
 
  private:
   /// Two launches may be there at once, or as many as have the tasks of a window.
