@@ -151,21 +151,6 @@ TEST(Check, FindsTheTaskThatFulfilledTooOften) {
                                                                        HasSubstr("task 1 was fulfilled more often"))));
 }
 
-TEST(Check, SaysNothingOfAGraphThatIsRight) {
-  Runtime runtime({.workers = 3, .check = true});
-  Taskflow<std::pair<int, int>> flow(runtime);
-  std::atomic<int> ran{0};
-  flow.indegree([](const std::pair<int, int>& key) { return (key.first > 0) + (key.second > 0); });
-  flow.run([&](const std::pair<int, int>& key) {
-    ++ran;
-    if (key.first < 20) flow.fulfill({key.first + 1, key.second});
-    if (key.second < 20) flow.fulfill({key.first, key.second + 1});
-  });
-  flow.fulfill({0, 0});
-  runtime.wait();
-  EXPECT_EQ(ran, 441);
-}
-
 TEST(Check, BeginsAnewWithEachRun) {
   Runtime runtime({.workers = 2, .check = true});
   Taskflow<int> flow(runtime);

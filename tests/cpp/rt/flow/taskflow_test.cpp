@@ -7,7 +7,6 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
-#include <numeric>
 #include <string>
 #include <thread>
 #include <tuple>
@@ -28,40 +27,6 @@ using namespace std::chrono_literals;
 static_assert(!std::is_base_of_v<detail::Handler, Taskflow<int>>, "users would see what the engine asks of a flow");
 
 std::size_t at(std::int64_t k) { return static_cast<std::size_t>(k); }
-
-TEST(Taskflow, RunsATaskOfNoDependenceAtItsFirstFulfilment) {
-  Runtime runtime({.workers = 2});
-  std::vector<int> ran(100);
-  Taskflow<int> flow(runtime);
-  flow.indegree([](int) { return 0; }).run([&](int k) { ++ran[at(k)]; });
-  for (int k = 0; k < 100; ++k) flow.fulfill(k);
-  runtime.wait();
-  EXPECT_THAT(ran, testing::Each(1));
-}
-
-TEST(Taskflow, RunsATaskAfterAllItsDependencesAndOnce) {
-  constexpr int most = 3000;
-  for (const int workers : {1, 2, 5}) {
-    Runtime runtime({.workers = workers});
-    for (const int indegree : {1, 2, 3, 7, 100, most}) {
-      std::vector<int> done(most);
-      int sum = 0, ran = 0;
-      Taskflow<int> source(runtime, "source"), sink(runtime, "sink");
-      sink.indegree([&](int) { return indegree; }).run([&](int) {
-        ++ran;
-        sum = std::accumulate(done.begin(), done.end(), 0);
-      });
-      source.indegree([](int) { return 0; }).run([&](int k) {
-        done[at(k)] = 1;
-        sink.fulfill(42);
-      });
-      for (int k = 0; k < indegree; ++k) source.fulfill(k);
-      runtime.wait();
-      EXPECT_EQ(ran, 1);
-      EXPECT_EQ(sum, indegree);
-    }
-  }
-}
 
 TEST(Taskflow, SpreadsTasksOverAllWorkersUnlessTold) {
   Runtime runtime({.workers = 3});

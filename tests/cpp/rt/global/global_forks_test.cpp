@@ -93,42 +93,6 @@ TEST_P(GlobalForksOn, DoWhatTheirSerialElisionDoes) {
   });
 }
 
-/// Merge sort: what a call writes before a fork the forked one reads, and its own the one that joins.
-TEST_P(GlobalForksOn, SeeInGlobalArraysWhatCameBefore) {
-  run([](GlobalForks& forks, GlobalMemory& memory) {
-    constexpr std::size_t size = 2000;
-    const GlobalArray<int> x(memory, size, {32}), y(memory, size, {32});
-    const GlobalFunction<void(std::size_t, std::size_t)> sort = forks.function(
-        [&](std::size_t first, std::size_t count) -> void {
-          if (count <= 50) {
-            std::ranges::sort(x.read_write(first, count).elements());
-            return;
-          }
-          const std::size_t half = count / 2;
-          auto left = sort.fork(first, half);
-          sort(first + half, count - half);
-          left.join();
-          {
-            const auto a = x.read(first, half), b = x.read(first + half, count - half);
-            std::ranges::merge(a, b, y.write(first, count).begin());
-          }
-          std::ranges::copy(y.read(first, count), x.write(first, count).begin());
-        },
-        "sort");
-    for (std::int64_t round = rounds(4); round > 0; --round) {
-      std::vector<int> expected(size);
-      std::mt19937 random(static_cast<unsigned>(round));
-      for (int& one : expected) one = static_cast<int>(random() % 1000);
-      if (memory.rank() == 0) std::ranges::copy(expected, x.write(0, size).begin());
-      memory.fence();
-      forks.run(sort, 0U, size);
-      std::ranges::sort(expected);
-      EXPECT_TRUE(std::ranges::equal(x.read(0, size), expected));
-      memory.fence();
-    }
-  });
-}
-
 /// Merge sort whose calls make what they merge into, where they run.
 TEST_P(GlobalForksOn, MakeArraysWhereverTheyRun) {
   run([](GlobalForks& forks, GlobalMemory& memory) {
