@@ -5,7 +5,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <functional>
 #include <random>
 #include <stdexcept>
 #include <vector>
@@ -61,28 +60,6 @@ TEST_F(AutomaticTraces, BeginAfterAWait) {
   expect_steps(100);
   EXPECT_EQ(statistics().missed, 0U);
   EXPECT_EQ(statistics().replayed, 94U) << "from the seventh step on";
-}
-
-TEST_F(AutomaticTraces, HaveSums) {
-  std::uint64_t sum = 0;
-  const Data of_sum = sequence_.data(sum);
-  std::vector<std::uint64_t> sums;
-  for (int n = 0; n < 60; ++n) {
-    step();
-    for (std::size_t k = 0; k < 8; ++k)
-      sequence_.reduce(of_sum, sum, std::plus<>(), {read(of_x_[k])}, [this, k] { return x_[k]; });
-    sequence_.task({read(of_sum)}, [&] { sums.push_back(sum); });
-    if (n == 50) sequence_.wait(of_sum);
-  }
-  sequence_.wait();
-  std::vector<std::uint64_t> x(8, 1), expected;
-  for (std::uint64_t n = 0, all = 0; n < 60; ++n) {
-    for (std::size_t k = 0; k < 8; ++k) x[k] += x[(k + 7) % 8];
-    for (const std::uint64_t one : x) all += one;
-    expected.push_back(all);
-  }
-  EXPECT_EQ(sums, expected);
-  EXPECT_GE(statistics().replayed, 20U);
 }
 
 TEST_F(AutomaticTraces, AreTriedSeldomWhereTheyMiss) {

@@ -201,6 +201,25 @@ TEST_F(SequenceFailures, TellOfTheTaskAndTheIterationOfALoop) {
   }
 }
 
+TEST_F(SequenceFailures, TellOfTheTaskOfATrace) {
+  int x = 0;
+  const Data of_x = sequence_.data(x);
+  const auto body = [&] {
+    sequence_.task({read_write(of_x)},
+                   [&] {
+                     if (++x == 3) throw std::runtime_error("three");
+                   },
+                   {.name = "count"});
+  };
+  const TaskFailed failed = failure([&] {
+    for (int k = 0; k < 5; ++k) sequence_.trace(1, body, "again");
+    sequence_.task({read(of_x)}, [&] { x = -100; });
+    sequence_.wait();
+  });
+  EXPECT_EQ(failed.what(), std::string("sequence again count failed: three"));
+  EXPECT_EQ(x, 3) << "nothing after it ran";
+}
+
 TEST_F(SequenceFailures, ForgetsTheTracesThatWereNotCalledForLongest) {
   Sequence sequence(runtime_, {.traces = 3});
   int x = 0;

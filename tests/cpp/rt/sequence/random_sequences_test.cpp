@@ -53,6 +53,7 @@ TEST_P(RtRandomSequences, DoWhatTheirTasksDoOneAfterTheOther) {
     mixed.give();
     mixed.sequence().trace(1, [&] { mixed.give(); });
     mixed.sequence().loop(1, [&] { mixed.give(); });
+    mixed.sequence().loop(0, [&] { mixed.give(); });
     mixed.sequence().trace(1, [&] { mixed.give(); });
     mixed.give();
     mixed.sequence().wait();

@@ -106,20 +106,6 @@ TEST_P(SequenceOn, BringsResultsToTheRanksThatReadThem) {
   });
 }
 
-TEST(SequenceAcrossRanks, BringsToATraceWhatWasWrittenBeforeIt) {
-  on_ranks(2, [](int, Communicator& comm, Runtime& runtime) {
-    int a = 0, b = 0;
-    Sequence sequence(runtime, comm);
-    const Data of_a = sequence.data(a, {.rank = 0}), of_b = sequence.data(b, {.rank = 1});
-    for (int n = 1; n < 7; ++n) {
-      if (n != 4) sequence.task({write(of_a)}, [&a, n] { a = 10 * n; });
-      sequence.trace(1, [&] { sequence.task({read(of_a), read_write(of_b)}, [&] { b += a; }); });
-    }
-    sequence.wait(of_b);
-    EXPECT_EQ(b, 10 + 20 + 30 + 30 + 50 + 60);
-  });
-}
-
 /// A task after a trace reads what has come in it, and not before it has.
 TEST(SequenceAcrossRanks, HasResultsOfTracesAfterThese) {
   on_ranks(2, Workers{2}, [](int, Communicator& comm, Runtime& runtime) {
@@ -137,29 +123,6 @@ TEST(SequenceAcrossRanks, HasResultsOfTracesAfterThese) {
       EXPECT_EQ(sequence.wait(sequence.task({read(*late)}, [late] { return **late; }, {.rank = 1})), k);
     }
     EXPECT_EQ(sequence.statistics().replayed, 3U);
-  });
-}
-
-TEST_P(SequenceOn, AddsInTheOrderOfTheProgram) {
-  double serial = 0.0;
-  for (int k = 0; k < 30; ++k) serial += 0.1 * k;
-  on_ranks(GetParam(), Workers{2}, [&](int, Communicator& comm, Runtime& runtime) {
-    double sum = 0.0, looped = 0.0;
-    Sequence sequence(runtime, comm);
-    const Data of_sum = sequence.data(sum, {.rank = comm.ranks() - 1}), of_looped = sequence.data(looped, {.rank = 0});
-    const auto add = [&](const Data& data, double& target) {
-      for (int k = 0; k < 30; ++k)
-        sequence.reduce(data, target, std::plus<>(), {}, [k] { return 0.1 * k; }, {.rank = k % comm.ranks()});
-    };
-    add(of_sum, sum);
-    sequence.wait(of_sum);
-    EXPECT_EQ(sum, serial);
-    sequence.loop(3, [&] {
-      sequence.task({write(of_looped)}, [&] { looped = 0.0; });
-      add(of_looped, looped);
-    });
-    sequence.wait(of_looped);
-    EXPECT_EQ(looped, serial);
   });
 }
 

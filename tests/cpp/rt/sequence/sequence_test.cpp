@@ -81,35 +81,6 @@ TEST_F(RtSequence, ATaskThatThrowsEndsWhatWasGivenAndNothingThatComes) {
   EXPECT_EQ(x, 1);
 }
 
-TEST_F(RtSequence, ATaskOfALoopOrATraceThatThrowsIsNamed) {
-  int x = 0;
-  const Data of_x = sequence_.data(x);
-  const auto body = [&] {
-    sequence_.task({read_write(of_x)},
-                   [&] {
-                     if (++x == 5) throw std::runtime_error("five");
-                   },
-                   {.name = "count"});
-  };
-  const auto fails = [&] {
-    try {
-      sequence_.task({read(of_x)}, [&] { x = -100; });
-      sequence_.wait();
-    } catch (const TaskFailed& error) {
-      return std::string(error.what());
-    }
-    return std::string("nothing");
-  };
-  sequence_.loop(100, body, "steps");
-  EXPECT_THAT(fails(), HasSubstr("sequence steps count of iteration 4 failed: five"));
-  EXPECT_EQ(x, 5) << "nothing after it ran";
-  x = 2;
-  for (int k = 0; k < 5; ++k) sequence_.trace(1, body, "again");
-  EXPECT_THAT(fails(), HasSubstr("sequence again count failed: five"));
-  EXPECT_EQ(x, 5);
-  sequence_.wait();
-}
-
 TEST_F(RtSequence, ATaskThatThrowsEndsTheLoopsAndTracesThatRun) {
   std::vector<int> x(2);
   const Data a = sequence_.data(x[0]), b = sequence_.data(x[1]);
@@ -414,22 +385,6 @@ TEST_F(RtSequence, ResultsInATraceAreThoseOfTheirCall) {
     });
   for (int k = 0; k < 10; ++k) EXPECT_EQ(sequence_.wait(results[static_cast<std::size_t>(k)]), 2 * k);
   EXPECT_EQ(sequence_.statistics().replayed, 9U);
-}
-
-TEST_F(RtSequence, WhatIsAroundALoopComesBeforeAndAfterItByWhatItUses) {
-  std::vector<std::int64_t> seen;
-  int x = 0, y = 0;
-  const Data of_x = sequence_.data(x), of_y = sequence_.data(y);
-  sequence_.task({write(of_x)}, [&] { x = 10; });
-  sequence_.loop(4, [&] {
-    sequence_.task({read_write(of_x)}, [&](const Turn& turn) { seen.push_back(turn.iteration), ++x; });
-    sequence_.task({read(of_x), read_write(of_y)}, [&] { y += x; });
-  });
-  sequence_.task({read_write(of_y)}, [&] { y = -y; });
-  sequence_.loop(0, [&] { sequence_.task({write(of_y)}, [&] { y = 0; }); });
-  sequence_.wait(of_y);
-  EXPECT_EQ(y, -(11 + 12 + 13 + 14));
-  EXPECT_EQ(seen, std::vector<std::int64_t>({0, 1, 2, 3}));
 }
 
 TEST_F(RtSequence, DataMayGoWhileTasksUseItAndItsPlaceIsUsedAgain) {
