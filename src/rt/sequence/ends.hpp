@@ -67,7 +67,7 @@ class Ends {
     return (words_[number & mask_].load(std::memory_order_acquire) & tag_mask) != tag(number);
   }
   /// Whether all that a task comes after has ended. If not, it waits, and belongs to who ends what it waits for.
-  bool all_ended(std::uint64_t number) noexcept {
+  [[gnu::always_inline]] bool all_ended(std::uint64_t number) noexcept {
     Before& task = before(number);
     std::atomic<std::uint64_t>* const words = words_.data();  // in a register: an acquiring load would read it again
     const std::uint64_t mask = mask_;
