@@ -1,7 +1,5 @@
 """Answers of `taskgrain advise` about made-up systems, for tests."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path

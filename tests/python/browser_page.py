@@ -1,7 +1,5 @@
 """The actions of the browser tests on the report's page, and what they see there."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A headless Chromium that opens reports, for the tests and for the pictures in the documentation."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The command line as tests call it: in this process, which is quick, or as a process of its own."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import os

@@ -1,7 +1,5 @@
 """Cells of a comparison, as a test wishes."""
 
-from __future__ import annotations
-
 from taskgrain.answers.compare.cells import Compared, Comparison, Question, Verdict
 from taskgrain.estimate.ratio import Ratio
 

@@ -1,7 +1,5 @@
 """Results folders of simulated sessions, for tests of comparisons: nothing is measured."""
 
-from __future__ import annotations
-
 import json
 import random
 import zlib

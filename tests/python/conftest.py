@@ -1,7 +1,5 @@
 """Fixtures that several tests use."""
 
-from __future__ import annotations
-
 import os
 from functools import cache
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A copy of the package that a test may change as a page of the documentation says."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """The finished drawing of a figure of the report: its marks and its texts, with their places in pixels."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any

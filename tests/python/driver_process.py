@@ -1,7 +1,5 @@
 """A driver as a process that a test talks to line by line, and where the drivers of this machine are."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

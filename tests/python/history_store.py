@@ -1,7 +1,5 @@
 """Results folders and stores of a history for tests: nothing is measured."""
 
-from __future__ import annotations
-
 import math
 import random
 from collections.abc import Sequence

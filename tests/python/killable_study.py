@@ -1,7 +1,5 @@
 """A study of simulated systems as real processes, to be killed and started again by tests."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

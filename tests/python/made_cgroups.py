@@ -1,7 +1,5 @@
 """Control groups that lie below a folder, as they lie on machines and in containers."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

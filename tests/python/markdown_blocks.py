@@ -1,7 +1,5 @@
 """The fenced blocks of a page in Markdown, and what the page says of each."""
 
-from __future__ import annotations
-
 import re
 import textwrap
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """A synthetic results folder of a machine that is anything but quiet: nothing is measured."""
 
-from __future__ import annotations
-
 import math
 import random
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Commands on several hosts, which this machine plays: see tools/hosts."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

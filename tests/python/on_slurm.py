@@ -1,7 +1,5 @@
 """Commands on a Slurm of several hosts, all of which this machine plays: see tools/slurm-on-hosts."""
 
-from __future__ import annotations
-
 import shutil
 import sys
 from pathlib import Path

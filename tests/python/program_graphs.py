@@ -1,7 +1,5 @@
 """Graphs of any shape, for the tests of this room."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Cells of the report with any field as a test wishes."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Mapping, Sequence
 from pathlib import Path

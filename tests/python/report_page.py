@@ -1,7 +1,5 @@
 """A report as a browser would take it apart, for the tests that need none."""
 
-from __future__ import annotations
-
 import base64
 import gzip
 import json

@@ -1,7 +1,5 @@
 """Synthetic results folders (docs/reference/results.md) for tests: nothing is measured."""
 
-from __future__ import annotations
-
 import json
 import math
 import random

@@ -4,8 +4,6 @@ One task of n iterations costs n * TAU + overhead(n) seconds of one core. Every 
 the reference, moves the session on by one position, on which drift depends.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace

@@ -1,7 +1,5 @@
 """Cells as a results folder leaves them, with any field as a test wishes."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Folders of systems that tests write."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from killable_study import FAKE

@@ -1,7 +1,5 @@
 """Lets tests wait until something is so, however busy the machine is. The limit of a test ends what hangs."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 

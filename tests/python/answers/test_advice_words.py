@@ -1,7 +1,5 @@
 """Tests of the words of `taskgrain advise`: sentences, efficiencies, margins."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

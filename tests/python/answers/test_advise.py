@@ -1,7 +1,5 @@
 """Tests of what is known of a system at a task time, and of the measurements for it."""
 
-from __future__ import annotations
-
 import math
 import random
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Tests of what the report reads of a folder: it tells of damage, and shows missing values as missing."""
 
-from __future__ import annotations
-
 import json
 import math
 from pathlib import Path

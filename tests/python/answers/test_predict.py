@@ -1,7 +1,5 @@
 """The cells that a prediction rests on, and where it stops to be worth more cores."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

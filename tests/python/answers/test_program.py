@@ -1,7 +1,5 @@
 """The graph of a program: its times, and what efficiencies of it mean."""
 
-from __future__ import annotations
-
 import math
 import re
 

@@ -1,7 +1,5 @@
 """The words of the answers for the graph of a program."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """The command that measures one cell again."""
 
-from __future__ import annotations
-
 import shlex
 import tomllib
 from dataclasses import asdict

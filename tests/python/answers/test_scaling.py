@@ -1,7 +1,5 @@
 """Weak and strong scaling of a folder: which points make a line, and where the limit is met."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

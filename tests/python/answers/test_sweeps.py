@@ -1,7 +1,5 @@
 """The sweeps of a folder: cells that differ in one field alone."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from report_cells import measured, results

@@ -1,7 +1,5 @@
 """Tests whether tasks are long enough: the page has the answers of `taskgrain advise`."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The verdict: how busy the machine was, how well numbers are known, and which orders hold."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Tests of the table of the runtime's aims."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Tests of what else the benchmarks bring: drivers for the ruler, and a count of instructions."""
 
-from __future__ import annotations
-
 import json
 import signal
 import subprocess

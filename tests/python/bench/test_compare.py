@@ -1,7 +1,5 @@
 """Comparisons in simulated worlds: false alarms, and what is found (bench/compare.py counts many more)."""
 
-from __future__ import annotations
-
 import pytest
 from simulated_worlds.compared import Trial, until_decided, within
 from simulated_worlds.noisy import WORLDS

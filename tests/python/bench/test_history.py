@@ -1,7 +1,5 @@
 """Histories in simulated worlds: false alarms, and what is found (bench/history.py counts many more)."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Recordings of machines: made by `tools/noise`, replayed by a world."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from itertools import islice

@@ -1,7 +1,5 @@
 """The system of which one cell gets slower (bench/one_slower.py)."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """bench/programs.py, with scripts in the place of the programs."""
 
-from __future__ import annotations
-
 import importlib
 import json
 import os

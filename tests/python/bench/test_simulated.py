@@ -1,7 +1,5 @@
 """The numbers that bench/simulated.py fits are those that make the steps."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Tests of the comparison of two studies."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

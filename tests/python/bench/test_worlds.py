@@ -1,7 +1,5 @@
 """Intervals on simulated machines that are not quiet: a few of the trials that `bench/worlds.py` makes."""
 
-from __future__ import annotations
-
 import math
 import subprocess
 import sys

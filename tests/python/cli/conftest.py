@@ -1,7 +1,5 @@
 """Fixtures for the tests of verbs: simulated systems, and the command in this process."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

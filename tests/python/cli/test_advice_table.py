@@ -1,7 +1,5 @@
 """Tests of the output of `taskgrain advise`: a table, and the same for programs."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """`taskgrain advise`, with simulated systems: from folders, and by measuring."""
 
-from __future__ import annotations
-
 import html
 import json
 import re

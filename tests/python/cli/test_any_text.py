@@ -1,8 +1,6 @@
 """Any text as the value of any option is accepted, or refused in one line that names option, value and what
 is allowed. Refusals for a reason of their own have rows in the tests of their verbs."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The verbs and what they have in common: help, examples, version, prefix."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import subprocess

@@ -1,7 +1,5 @@
 """`taskgrain compare`: from folders to the table, the document and the exit code."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A comparison in a terminal: what fits, what is named, and the document for programs."""
 
-from __future__ import annotations
-
 import json
 import math
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Tests of the completions of the shell."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

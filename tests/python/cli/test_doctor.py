@@ -1,7 +1,5 @@
 """`taskgrain doctor`: the machine, its noise, and what each system lacks."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

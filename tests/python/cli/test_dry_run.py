@@ -1,7 +1,5 @@
 """`--dry-run`: what is shown of a plan, and that nothing is measured."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

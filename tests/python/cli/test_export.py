@@ -1,7 +1,5 @@
 """`taskgrain export`: tables of a results folder (results/test_export.py is about what they hold)."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

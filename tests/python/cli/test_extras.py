@@ -1,7 +1,5 @@
 """Tests of packages that one command alone needs: without them, it says how to install them."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """`taskgrain faults`: a table for each system, JSON for programs, and refusals that name the option."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

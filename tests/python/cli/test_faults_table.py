@@ -1,7 +1,5 @@
 """The table of `taskgrain faults`: a row for each system, and how those ended that did not survive."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The options that decide verdicts, and whether a check passes."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import compared_folders as made

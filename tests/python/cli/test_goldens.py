@@ -5,8 +5,6 @@ number, in which processors differ.
 call `TASKGRAIN_TEST_GOLDENS=write pytest tests/python/cli/test_goldens.py`.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -1,7 +1,5 @@
 """`taskgrain graph`: what programs and people get from it."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

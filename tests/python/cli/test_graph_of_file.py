@@ -1,7 +1,5 @@
 """`taskgrain graph --from`: what the graph of a program allows, which tasks have the work, and a drawing."""
 
-from __future__ import annotations
-
 import json
 from functools import partial
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`taskgrain history`: from results folders to the store, the table, the files and the exit code."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from pathlib import Path

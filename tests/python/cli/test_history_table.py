@@ -1,7 +1,5 @@
 """A history in a terminal: bars, names, what is said below; and the document for programs."""
 
-from __future__ import annotations
-
 import io
 import json
 from dataclasses import replace

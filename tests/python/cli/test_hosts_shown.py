@@ -1,7 +1,5 @@
 """The hosts of a measurement in words, and where they are shown."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

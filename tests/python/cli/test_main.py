@@ -1,7 +1,5 @@
 """Tests of the end of the program: its exit code, and one line instead of a stack trace."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

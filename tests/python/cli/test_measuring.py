@@ -1,7 +1,5 @@
 """The common part of `metg` and `study`: what a measurement prints, and how it ends."""
 
-from __future__ import annotations
-
 import io
 import json
 import shlex

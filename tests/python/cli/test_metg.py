@@ -1,7 +1,5 @@
 """`taskgrain metg`: METG of systems on one workload, from the options to the table."""
 
-from __future__ import annotations
-
 import json
 import re
 import tomllib

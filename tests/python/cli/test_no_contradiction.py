@@ -1,7 +1,5 @@
 """No table and no answer contradicts itself, whatever results it is of: stored ones, and noisy ones."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """Tests of notes on standard error: they break between words on a terminal, and are one line elsewhere."""
 
-from __future__ import annotations
-
 import pytest
 
 from taskgrain.cli.notes import note

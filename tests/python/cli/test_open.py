@@ -1,7 +1,5 @@
 """`taskgrain open`: which file is opened, and what it says where nothing can be opened."""
 
-from __future__ import annotations
-
 import webbrowser
 from pathlib import Path
 

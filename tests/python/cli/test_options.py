@@ -1,7 +1,5 @@
 """The options that verbs share: what they accept, how they refuse, and their help."""
 
-from __future__ import annotations
-
 import inspect
 import re
 from pathlib import Path

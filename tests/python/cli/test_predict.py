@@ -1,7 +1,5 @@
 """`taskgrain predict`: what it shows, and what it refuses."""
 
-from __future__ import annotations
-
 import itertools
 import json
 from collections.abc import Mapping

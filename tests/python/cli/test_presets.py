@@ -1,7 +1,5 @@
 """`taskgrain presets`, and --like where it is used."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Tests of what a terminal shows: whole lines, aligned tables, ASCII where it knows nothing else."""
 
-from __future__ import annotations
-
 import io
 import json
 from collections.abc import Callable

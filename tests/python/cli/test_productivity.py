@@ -1,7 +1,5 @@
 """`taskgrain productivity`: what it counts, sets beside it and draws, and what it refuses."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Tables of what drivers take: their rows, their marks, and the same for programs."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import report_cells

@@ -1,7 +1,5 @@
 """`taskgrain record`: graphs of real programs, which say what the programs demand and no more."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """`taskgrain report`: where the page and the figures go, and what is refused before anything is written."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Tests of the report in a terminal and for programs."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

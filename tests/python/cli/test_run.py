@@ -1,7 +1,5 @@
 """`taskgrain run`: one configuration on each system, every sample, and the failures."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

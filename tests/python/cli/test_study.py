@@ -1,7 +1,5 @@
 """`taskgrain study`: from a study file to the table. study/test_study.py is about how the file is read."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

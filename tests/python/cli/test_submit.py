@@ -1,7 +1,5 @@
 """`taskgrain submit`: the scripts, and what is refused. drive/launch/test_slurm.py submits to a Slurm."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from pathlib import Path

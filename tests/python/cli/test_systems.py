@@ -1,7 +1,5 @@
 """`taskgrain systems`: the systems, and why some cannot run here."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

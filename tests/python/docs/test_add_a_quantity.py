@@ -1,7 +1,5 @@
 """docs/how-to/add-a-quantity.md, followed: the terminal, JSON, the page and the export show its quantity."""
 
-from __future__ import annotations
-
 import csv
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """docs/how-to/add-an-experiment.md, followed: its experiment measures a simulated study."""
 
-from __future__ import annotations
-
 import importlib.util
 import subprocess
 import sys

@@ -20,8 +20,6 @@ A how-to that names systems of the repository is also walked through by who has 
 the checkout (`as_own`). `<!-- own system: REASON -->` leaves a block to them alone.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

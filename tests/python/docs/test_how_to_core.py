@@ -7,8 +7,6 @@ A block of such a page with the comment `checkout` changes or uses the copy:
 - `<!-- checkout -->`, before a block of `sh`, is run there.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

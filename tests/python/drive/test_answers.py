@@ -1,7 +1,5 @@
 """A driver's answers: what is taken from them, and that nothing impossible becomes a number."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

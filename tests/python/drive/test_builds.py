@@ -1,7 +1,5 @@
 """The hash of a build: what changes a driver changes it, and nothing else does."""
 
-from __future__ import annotations
-
 import hashlib
 import shutil
 from collections.abc import Callable

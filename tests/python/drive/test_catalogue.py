@@ -1,7 +1,5 @@
 """The systems there are: which are found, chosen, and set up together."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Tests of the variables of a shell that a driver gets, and of what a session stores of them."""
 
-from __future__ import annotations
-
 import json
 import sys
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The books of a fault, and the core that processes lose or get when these say so."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

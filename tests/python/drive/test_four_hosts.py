@@ -1,7 +1,5 @@
 """Systems and programs on hosts that this machine plays, and a study there that is killed many times."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import sys

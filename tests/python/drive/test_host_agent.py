@@ -1,7 +1,5 @@
 """The agent of another host, here as a process of this one."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """A study with drivers that misbehave in every way: each is marked, and the good ones are measured."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Several hosts, whose agents here are processes of this one."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

@@ -1,7 +1,5 @@
 """A driver's log: what it keeps, and that it cannot fill the disk."""
 
-from __future__ import annotations
-
 import os
 import threading
 from pathlib import Path

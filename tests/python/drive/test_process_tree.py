@@ -1,7 +1,5 @@
 """The processes of a command: started, stopped and killed together, wherever they have gone."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

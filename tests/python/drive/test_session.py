@@ -1,7 +1,5 @@
 """Drivers that misbehave: each ends in a named error, in bounded time, with nothing left over."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

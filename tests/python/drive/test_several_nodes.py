@@ -1,7 +1,5 @@
 """Real ranks on several hosts, which this machine plays."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import shutil

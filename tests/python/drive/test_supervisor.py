@@ -1,7 +1,5 @@
 """The program that runs one command and leaves nothing of it behind (see test_process_tree.py too)."""
 
-from __future__ import annotations
-
 import os
 import secrets
 import signal

@@ -1,7 +1,5 @@
 """A system: what it needs to run here, and the command that starts its driver."""
 
-from __future__ import annotations
-
 import shlex
 import subprocess
 import sys

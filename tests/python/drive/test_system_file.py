@@ -1,7 +1,5 @@
 """system.toml: what is read, and what is refused by file and key."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -4,8 +4,6 @@
 retrying.py [RETRIES]
 """
 
-from __future__ import annotations
-
 import sys
 from multiprocessing import get_context
 from multiprocessing.connection import Connection

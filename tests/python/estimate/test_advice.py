@@ -1,7 +1,5 @@
 """Tests of what a curve of efficiency says of one task time, and what it does not say."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """Intervals from resamples, and what makes them wider: rounds that are alike, and few processes."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Tests of the places where a series changes, and of how much: false alarms, sessions far off, and bounds."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Tests of the lines of METG: of all sizes near the threshold, or of the two that enclose it."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

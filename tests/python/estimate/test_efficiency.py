@@ -1,7 +1,5 @@
 """The efficiency at given sizes of task: its value, and how often its interval holds the truth."""
 
-from __future__ import annotations
-
 import math
 import random
 

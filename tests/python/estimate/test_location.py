@@ -1,7 +1,5 @@
 """Locations of observations of which some are far off."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The estimator against systems whose METG is known."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from itertools import product

@@ -1,7 +1,5 @@
 """The monotone curve and its crossing, against what must hold of any curve."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Quantities of one side, against simulated systems whose numbers are known."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

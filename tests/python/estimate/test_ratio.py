@@ -1,7 +1,5 @@
 """The ratio of two METGs against systems whose ratio is known."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The reference's rates."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Strong scaling from a curve: where the answer can be worked out by hand, and where it meets the limit."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

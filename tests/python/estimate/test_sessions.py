@@ -1,7 +1,5 @@
 """Ratios across sessions: their intervals hold the truth, and the scatter of sessions is theirs."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """Start and end of a run, and what a task costs the longer it is, from runs of two and of three lengths."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 

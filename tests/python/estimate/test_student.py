@@ -1,7 +1,5 @@
 """Student's distribution against scipy."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

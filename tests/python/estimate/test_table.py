@@ -1,7 +1,5 @@
 """Samples as a table of rounds and sizes."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

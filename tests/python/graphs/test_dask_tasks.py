@@ -1,7 +1,5 @@
 """The tasks of a Dask program, as Dask's scheduler tells them: those of the page on recording."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The parts of DOT that people write."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

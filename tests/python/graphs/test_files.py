@@ -1,7 +1,5 @@
 """Files of other formats: all say the same graph, and what is wrong in them is named."""
 
-from __future__ import annotations
-
 import json
 import tracemalloc
 from collections.abc import Callable

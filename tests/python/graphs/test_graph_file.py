@@ -1,7 +1,5 @@
 """The file that `taskgrain record` writes: any graph is read back as it was, and bad files are refused."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The kinds of tasks, by what each format says of a task."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Whatever a file of any format has: it is read, or the error names place, value and what is allowed."""
 
-from __future__ import annotations
-
 import copy
 import json
 import math

@@ -1,7 +1,5 @@
 """Traces of the project's runtime. tests/cpp/rt/engine/trace_order_test.cpp has what the runtime writes."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from pathlib import Path

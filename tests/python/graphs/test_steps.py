@@ -1,7 +1,5 @@
 """A graph of any shape in steps: the same tasks, dependences and times."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """Tests of what a graph of any shape allows."""
 
-from __future__ import annotations
-
 import heapq
 
 import pytest

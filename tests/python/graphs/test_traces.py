@@ -1,8 +1,6 @@
 """Traces of training steps, and of Ray and Dask: what these write was looked at with Ray 2.60 and distributed
 2026.8."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The page of a history in a real browser: it fits a phone, and is accessible."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import history_store as made

@@ -1,7 +1,5 @@
 """The chart of a series: every session, level and change is in it, and nothing of the results' texts."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import history_store as made

@@ -1,7 +1,5 @@
 """JUnit's XML: what a CI server reads."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from xml.etree import ElementTree
 

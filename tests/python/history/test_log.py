@@ -1,7 +1,5 @@
 """A log: what a history keeps of a results folder, its line, and the line that earlier versions wrote."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Mapping

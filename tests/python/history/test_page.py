@@ -1,7 +1,5 @@
 """The page of a history: one file that loads nothing and runs nothing."""
 
-from __future__ import annotations
-
 import html
 import re
 from pathlib import Path

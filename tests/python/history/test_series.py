@@ -1,7 +1,5 @@
 """Tests of the sessions that are one series, and of what each of them says."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The store: it grows by whole lines, forgives what a kill left, and takes each session once."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Tests of a history in words."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import history_store as made

@@ -1,7 +1,5 @@
 """Tests of changes in series: verdicts, regressions, and known changes."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Tests of the time that counts as taken from the cores that are measured."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The quota of control groups: in folders as machines have them, and one that this machine really sets."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import uuid

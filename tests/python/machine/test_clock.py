@@ -1,7 +1,5 @@
 """The clock that all seconds are read from."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The git commit of a folder, and of one that is another user's."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Counters of processes, with events that the kernel itself counts: a virtual machine has no others."""
 
-from __future__ import annotations
-
 import errno
 import os
 import struct

@@ -1,7 +1,5 @@
 """Tests of what a result says of the machine and of the build."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """The hosts that nodes are taken from."""
 
-from __future__ import annotations
-
 import os
 import socket
 from pathlib import Path

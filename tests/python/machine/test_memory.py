@@ -1,7 +1,5 @@
 """Tests of the memory that a driver may hold, and of when it is stopped."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

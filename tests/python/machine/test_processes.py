@@ -1,7 +1,5 @@
 """Tests of the processes below one, and of the processor time that one has used."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Processors and virtual machines, as Linux would describe them on several architectures."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

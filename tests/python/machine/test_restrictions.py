@@ -1,7 +1,5 @@
 """Tests of limits that are short: a driver that fails by one names it."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import resource

@@ -1,7 +1,5 @@
 """The processors of a machine: of this one, and of others as Linux would describe them."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Tests of the measurements for an answer at a task time, and of their end."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """Tests of second measurements of slower cells: only a cell that is slower each time fails a job."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Iterator

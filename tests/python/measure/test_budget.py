@@ -1,7 +1,5 @@
 """A budget is hard: for a run not yet begun, for one under way, for whatever starts or measures besides."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path

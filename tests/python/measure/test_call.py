@@ -1,7 +1,5 @@
 """Tests of the way from a study to its results: checks first, old folders, interrupts in good order."""
 
-from __future__ import annotations
-
 import json
 import platform
 import re

@@ -1,7 +1,5 @@
 """Processes of one driver that take turns."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Drivers of a study: parked when idle, started again after a crash and now and then, ended together."""
 
-from __future__ import annotations
-
 import math
 import os
 import signal

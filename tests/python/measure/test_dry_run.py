@@ -1,7 +1,5 @@
 """The time that a dry run foretells is the one that the search then takes."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Tests of the beginning and the end of cells: their lines, failures, and warnings."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Tests of faults on real drivers: one that tries again, and one that does not."""
 
-from __future__ import annotations
-
 import os
 import sys
 from dataclasses import replace

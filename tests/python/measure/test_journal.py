@@ -1,7 +1,5 @@
 """The journal: what it writes is what was given, and what a reader would drop is refused."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

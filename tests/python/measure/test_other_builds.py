@@ -1,7 +1,5 @@
 """A driver that is built again between two calls: the user is told and chooses, and no run is mixed."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Mapping

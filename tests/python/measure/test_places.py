@@ -1,7 +1,5 @@
 """Cells that end because their place among the systems is sure."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Tests of what a plan asks of cells whose nodes are simulated."""
 
-from __future__ import annotations
-
 from taskgrain.measure.plan import cell_settings
 from taskgrain.study.settings import Settings
 from taskgrain.study.workload import Workload

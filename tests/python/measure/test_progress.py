@@ -1,7 +1,5 @@
 """Tests of the progress that a person who waits sees."""
 
-from __future__ import annotations
-
 from io import StringIO
 
 import pytest

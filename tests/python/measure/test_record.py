@@ -1,7 +1,5 @@
 """The record: stored lines and new ones go the same way, in an order that a kill may have disturbed."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

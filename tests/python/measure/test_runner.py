@@ -1,7 +1,5 @@
 """The runner: order, references, budget, and going on where it was cut; all with simulated drivers."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Single requests: the reference beside them, disturbed attempts, and answers that cannot be."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any

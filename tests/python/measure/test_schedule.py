@@ -1,7 +1,5 @@
 """Tests of the choice of what a study runs next."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

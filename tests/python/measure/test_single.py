@@ -1,7 +1,5 @@
 """One configuration, run once, with a driver as a process."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Tests of what is known of task times during a measurement, and where the budget ends it."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

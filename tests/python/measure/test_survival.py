@@ -1,7 +1,5 @@
 """Studies that survive: `kill -9` of anything at any moment, Ctrl-C, and the same command again."""
 
-from __future__ import annotations
-
 import json
 import os
 import random

@@ -1,7 +1,5 @@
 """Tests of the shares of a call's time."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

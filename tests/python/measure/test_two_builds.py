@@ -1,7 +1,5 @@
 """Two builds measured side by side: which programs they are, and when the measurement ends."""
 
-from __future__ import annotations
-
 import re
 import sys
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """A host that is slower or busier than the others is named."""
 
-from __future__ import annotations
-
 import pytest
 
 from taskgrain.measure.uneven import AtHost, at_hosts, notices

@@ -1,7 +1,5 @@
 """Constructs: what each form of a pattern finds, and what it leaves alone."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Counts of drivers: the rule for a line, counts by hand, and members that nobody has judged."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

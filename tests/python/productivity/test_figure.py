@@ -1,7 +1,5 @@
 """The figures: what is drawn of which system, and what is written."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The frontier: who is beaten, who may be, and who is not compared."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

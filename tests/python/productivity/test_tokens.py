@@ -1,7 +1,5 @@
 """Tokens of sources: what is one, on which lines it is, and what imports bring."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The report in a real browser (headless Chromium), after the first look of test_browser_draws.py."""
 
-from __future__ import annotations
-
 import base64
 import csv
 import io

@@ -1,7 +1,5 @@
 """Tests of what a reader of the report can choose: systems, a task time, a cell. In a real browser."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The first look at the report in a real browser: its charts are drawn, and it asks for nothing."""
 
-from __future__ import annotations
-
 import pytest
 import results_folder
 

@@ -1,7 +1,5 @@
 """Drawings of task graphs: a circle for each task, an arrow or a way for each dependence, time goes down."""
 
-from __future__ import annotations
-
 import math
 import re
 from xml.etree import ElementTree

@@ -1,7 +1,5 @@
 """Tests of what makes the page one file: its blocks can hold any text, and only they may run."""
 
-from __future__ import annotations
-
 import base64
 import gzip
 import json

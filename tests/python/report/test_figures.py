@@ -1,7 +1,5 @@
 """The report's plots as figures for papers, and the names below them, each with the look of its line."""
 
-from __future__ import annotations
-
 import itertools
 import re
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """The kind of a system, as the catalogue has it."""
 
-from __future__ import annotations
-
 import pytest
 
 from taskgrain.drive import catalogue

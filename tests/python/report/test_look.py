@@ -1,7 +1,5 @@
 """Colours and shapes of the report: different for every eye."""
 
-from __future__ import annotations
-
 import math
 import re
 

@@ -1,7 +1,5 @@
 """The machine in words."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from report_cells import cell, results

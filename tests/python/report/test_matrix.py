@@ -1,7 +1,5 @@
 """Systems against workloads: ratios to the best, who may be the best, and how sure that is."""
 
-from __future__ import annotations
-
 from report_cells import cell, measured, results
 
 from taskgrain.answers.data import Cell

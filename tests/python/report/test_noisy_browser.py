@@ -1,7 +1,5 @@
 """The report and the figures of a very noisy machine in a real browser: nothing grows beyond its place."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

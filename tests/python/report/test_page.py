@@ -1,7 +1,5 @@
 """The report's page without a browser: escaping, what it embeds and links, the commands of its cells."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

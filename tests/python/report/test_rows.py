@@ -1,7 +1,5 @@
 """The rows that charts draw: numbers as short as a pixel needs, and words for what has none."""
 
-from __future__ import annotations
-
 import json
 import math
 from pathlib import Path

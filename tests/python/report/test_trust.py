@@ -1,7 +1,5 @@
 """Tests of the checks whether the numbers can be trusted: the worst stands first."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

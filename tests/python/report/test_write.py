@@ -1,7 +1,5 @@
 """Tests of where the report and its figures are written, and of the errors if they cannot be."""
 
-from __future__ import annotations
-
 import resource
 from pathlib import Path
 

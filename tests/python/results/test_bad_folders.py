@@ -1,7 +1,5 @@
 """Results folders that are full, read-only, damaged, old, taken, or from a clock that ran backwards."""
 
-from __future__ import annotations
-
 import fcntl
 import json
 import os

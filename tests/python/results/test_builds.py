@@ -1,7 +1,5 @@
 """Builds: each line has the name of its build, and runs of two never meet under one name."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

@@ -3,8 +3,6 @@
 The logs are made at random from all kinds of lines, honest or not, and cut at any byte.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import random

@@ -1,7 +1,5 @@
 """The quantities of a cell: what stands in their columns, and what rows are sorted by."""
 
-from __future__ import annotations
-
 import pytest
 from report_cells import cell, measured, point
 

@@ -1,7 +1,5 @@
 """The efficiency curves of results folders."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

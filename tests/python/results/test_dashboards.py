@@ -1,7 +1,5 @@
 """METG for the tools of CI: each format as its documentation has it, and no cell lost without a word."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Export: every number arrives, in CSV and in Parquet; what is odd in a folder is left out and said."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

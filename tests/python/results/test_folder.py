@@ -1,7 +1,5 @@
 """A results folder for programs: what they read is what the commands show."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The lines of runs.jsonl: what is written is what is read, and the page of reference names every field."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 from collections.abc import Callable

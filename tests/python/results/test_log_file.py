@@ -1,7 +1,5 @@
 """A file of lines that only grows: one writer at a time, whole lines or nothing, no torn line in the way."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Tests of the measurements of each cell in a folder: by build and session, with their conditions."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import compared_folders as made

@@ -1,7 +1,5 @@
 """Tests of the result of a cell in words."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

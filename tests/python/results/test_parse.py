@@ -1,7 +1,5 @@
 """Lines made of objects of JSON: no value of JSON breaks the reading, and what makes no sense is counted."""
 
-from __future__ import annotations
-
 import pytest
 import results_folder as made
 from hypothesis import given

@@ -1,7 +1,5 @@
 """Tests of the systems that may be the best: a bound that is missing is infinite."""
 
-from __future__ import annotations
-
 import math
 import random
 from collections.abc import Mapping

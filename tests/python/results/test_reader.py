@@ -1,7 +1,5 @@
 """The reader of results folders: whatever is odd about one is left out and counted, for whoever reads it."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

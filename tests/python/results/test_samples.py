@@ -1,7 +1,5 @@
 """The samples of a cell: those that its search rested on, and nothing that makes no sense."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The results folder: nothing is lost, nothing is mixed, and every obstacle has words."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

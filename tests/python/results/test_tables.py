@@ -1,7 +1,5 @@
 """The exported tables: the reference page lists their columns, and their rows need only Python's own."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Values of a results folder: what makes sense is taken as it is, all else is none."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """A file is written as a whole, or not at all: after a failure, what was there is there."""
 
-from __future__ import annotations
-
 import os
 import threading
 from pathlib import Path

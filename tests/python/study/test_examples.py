@@ -1,7 +1,5 @@
 """The studies of the repository and of the documents: each dry-runs, with the cells it is said to have."""
 
-from __future__ import annotations
-
 import json
 import re
 import tempfile

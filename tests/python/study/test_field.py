@@ -1,7 +1,5 @@
 """A field: what it takes from a person, what it says of itself, and its schema."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The table of fields, and what of the harness follows a field that the core gets."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

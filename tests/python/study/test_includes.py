@@ -1,7 +1,5 @@
 """Studies that include others: one table, and errors that name the file that is wrong."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

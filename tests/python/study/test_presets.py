@@ -1,7 +1,5 @@
 """Presets: each file is whole, explains itself, and is a workload that the core accepts."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """The JSON schema of studies knows what the parser knows, and the reference says the same."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import asdict
 from pathlib import Path

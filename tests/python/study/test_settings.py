@@ -1,7 +1,5 @@
 """The settings of a study: what follows from what is given, and what is refused."""
 
-from __future__ import annotations
-
 from dataclasses import asdict, replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Tests of what the shape of a graph allows at best."""
 
-from __future__ import annotations
-
 from taskgrain.study.shape import best_efficiency
 from taskgrain.study.workload import Workload
 

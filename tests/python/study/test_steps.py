@@ -1,7 +1,5 @@
 """All runs of a workload measure one graph, whatever its pattern and however quick its system is."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Study files: products, defaults, exclusions, bad fields named with their place."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import re

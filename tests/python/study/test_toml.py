@@ -1,7 +1,5 @@
 """The places of what is in a TOML file: right for every layout that TOML allows."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from collections.abc import Iterator

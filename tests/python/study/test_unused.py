@@ -1,7 +1,5 @@
 """Fields that a pattern does not use, as the core shows them."""
 
-from __future__ import annotations
-
 import pytest
 
 from taskgrain.study.fields import CORE

@@ -1,7 +1,5 @@
 """Variables of `--env` and of a study's `env`: what is read, what is refused, and what systems are called."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

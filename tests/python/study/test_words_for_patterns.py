@@ -1,7 +1,5 @@
 """The words by which people look for patterns: errors ask for what they mean here, and the page has them."""
 
-from __future__ import annotations
-
 import pytest
 
 from taskgrain import _core

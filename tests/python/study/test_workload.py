@@ -1,7 +1,5 @@
 """A workload: its name, the request that a driver gets, and the flags that give it again."""
 
-from __future__ import annotations
-
 import shlex
 
 import pytest

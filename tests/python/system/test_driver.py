@@ -1,7 +1,5 @@
 """`taskgrain.driver`: a driver in Python, as a real process."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math

@@ -1,7 +1,5 @@
 """Commands that a driver starts on other nodes; test_several_nodes.py has them on hosts."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """`taskgrain.system.processes`: tasks in processes of the runtime's own: bound, added up and ended."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

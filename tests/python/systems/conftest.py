@@ -1,7 +1,5 @@
 """Tells how processes share the tests of systems, and in which ring those of slow systems run first."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """Real drivers that get less than they are asked for say so, and nothing is measured with them."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The drivers for GPUs where there is none: they are built, start, say what they need, and end."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

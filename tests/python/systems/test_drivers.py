@@ -1,7 +1,5 @@
 """Every driver of this machine as a process: it runs every graph right, says what is wrong, and serves on."""
 
-from __future__ import annotations
-
 import json
 import math
 import os

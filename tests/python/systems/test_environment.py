@@ -1,7 +1,5 @@
 """Shells as people have them, around real runtimes: each still does what taskgrain asks for."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """METG of every system that is set up here, all in one study, at low precision."""
 
-from __future__ import annotations
-
 import json
 import tempfile
 from collections.abc import Iterator

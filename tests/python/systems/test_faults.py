@@ -1,7 +1,5 @@
 """Tests of what the systems of this machine make of a fault, and that none leaves anything behind."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Drivers that run nested forks alone: they run them right, and refuse what nests nothing."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from itertools import product

@@ -1,7 +1,5 @@
 """Systems where little can be written: no home folder, a read-only /tmp, a read-only installation."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Systems that are simulated: what they say repeats to the digit, and is marked."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

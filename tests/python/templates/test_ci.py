@@ -1,7 +1,5 @@
 """The recipes for CI: the steps of each are run in a repository with a real system, as on a CI server."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

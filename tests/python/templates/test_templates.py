@@ -1,7 +1,5 @@
 """The templates of systems: copied out of the tree, built, run on every pattern, and measured."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """The test for 64-bit Arm, where it cannot be run."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """tools/build: a checkout keeps its installation while a new one is made, and says so where it has none."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """tools/build_once.sh: what set-up builds or fetches once for all checkouts of a user."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Cases: how the programs of a folder are called, and which hold."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The check of the rooms: what imports up, and what has no tests."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import check_rooms

@@ -1,7 +1,5 @@
 """Pages with what commands print and what results hold: no page of this repository is stale."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import textwrap

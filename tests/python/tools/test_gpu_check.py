@@ -1,7 +1,5 @@
 """tools/gpu-check without a GPU: what it refuses, and that it goes on where steps fail."""
 
-from __future__ import annotations
-
 import json
 import runpy
 import sys

@@ -1,7 +1,5 @@
 """tools/many-cores: its studies and how it spends its time. Nothing is built or measured."""
 
-from __future__ import annotations
-
 import json
 import runpy
 from argparse import Namespace

@@ -1,7 +1,5 @@
 """Set-up: what tools/setup refuses and reads from the systems, and when make runs it again."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import shutil

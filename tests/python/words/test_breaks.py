@@ -1,7 +1,5 @@
 """Tests of the places where names and numbers go on in a new line: never inside of a word."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

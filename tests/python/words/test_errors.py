@@ -1,7 +1,5 @@
 """Tests of errors that name what is allowed."""
 
-from __future__ import annotations
-
 import errno
 from collections.abc import Sequence
 

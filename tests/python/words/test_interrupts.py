@@ -1,7 +1,5 @@
 """Interrupts are raised once, and where they are heard."""
 
-from __future__ import annotations
-
 import importlib
 import os
 import signal

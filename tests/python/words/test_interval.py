@@ -1,7 +1,5 @@
 """An interval: what its bounds say, and what becomes of it in other units."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """Tests of the names that a mistyped one is near to."""
 
-from __future__ import annotations
-
 import pytest
 
 from taskgrain.words.nearest import nearest, question

@@ -1,7 +1,5 @@
 """Numbers as people write them, and what is refused."""
 
-from __future__ import annotations
-
 import re
 from fractions import Fraction
 

@@ -1,7 +1,5 @@
 """Tests of the origin of numbers, and of what may stand beside them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from taskgrain.words.origin import MEASURED, Origin, together

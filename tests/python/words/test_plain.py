@@ -1,7 +1,5 @@
 """Texts from elsewhere, made safe."""
 
-from __future__ import annotations
-
 from taskgrain.results.lines import CellLine
 from taskgrain.words.plain import cleaned
 

@@ -1,7 +1,5 @@
 """Tests of numbers with their units and intervals as they are shown."""
 
-from __future__ import annotations
-
 import pytest
 
 from taskgrain.words import quantity

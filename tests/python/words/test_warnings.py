@@ -1,7 +1,5 @@
 """Warnings: codes and values in the results, words for people."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

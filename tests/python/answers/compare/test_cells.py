@@ -1,7 +1,5 @@
 """Cells compared: within a session, across sessions, and why not."""
 
-from __future__ import annotations
-
 import math
 import random
 import shutil

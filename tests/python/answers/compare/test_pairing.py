@@ -1,7 +1,5 @@
 """Why measurements of two sessions cannot be compared; test_cells has what came of the others."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Tests of the words that name sides of a comparison, and of errors for words that name nothing."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What a launcher comes to, as a session uses it, and the placeholders of a command."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys

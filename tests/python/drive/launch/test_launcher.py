@@ -1,7 +1,5 @@
 """Launchers: their commands, and what they need. No scheduler runs here; theirs follow their manuals."""
 
-from __future__ import annotations
-
 import json
 import socket
 import tomllib

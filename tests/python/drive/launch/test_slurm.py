@@ -1,7 +1,5 @@
 """Slurm itself, on hosts that this machine plays."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The bracket, two sizes around the crossing found in a few short runs, and the sizes to be measured then."""
 
-from __future__ import annotations
-
 import itertools
 
 import pytest

@@ -1,7 +1,5 @@
 """The search for a crossing: where it ends, and what start and end of a run do to it."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

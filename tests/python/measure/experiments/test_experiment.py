@@ -1,7 +1,5 @@
 """Tests of what every experiment does with its answers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 

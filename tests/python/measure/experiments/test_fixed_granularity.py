@@ -1,7 +1,5 @@
 """The efficiency at given task times, driven by a simulated system and in a simulated study."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The search of a cell, driven by a simulated system: no clock, no driver."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from itertools import groupby

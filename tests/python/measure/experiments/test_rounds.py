@@ -1,7 +1,5 @@
 """Tests of what all searches do with runs that others disturbed, and with runs of few steps."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 

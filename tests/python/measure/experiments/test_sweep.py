@@ -1,7 +1,5 @@
 """The sweep of a cell, and those of weak and strong scaling, driven by a simulated system."""
 
-from __future__ import annotations
-
 import pytest
 from simulated_system import QUIET, Noise, SimulatedSystem, constant, drive, prepare
 

@@ -1,7 +1,5 @@
 """The chart of efficiency at given task times against a field that was varied."""
 
-from __future__ import annotations
-
 import pytest
 from drawn_chart import draw
 from report_cells import cell, point, results

@@ -1,7 +1,5 @@
 """Tests of the parts of a chart, and of what the page's script gets of it."""
 
-from __future__ import annotations
-
 import re
 from importlib.resources import files
 

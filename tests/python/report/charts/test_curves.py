@@ -1,7 +1,5 @@
 """Tests of what the charts of cells' curves share: when they are drawn, and from what."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from report_cells import cell, measured, point, results

@@ -1,7 +1,5 @@
 """The chart of efficiency: points of a curve against the dashed threshold."""
 
-from __future__ import annotations
-
 import pytest
 from drawn_chart import DrawnChart, draw
 from report_cells import cell, measured, point, results

@@ -1,7 +1,5 @@
 """Intervals in charts: which ends the rows have, where axes end, and what is told of a missing bound."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Tests of what charts with a line for each system share: their looks."""
 
-from __future__ import annotations
-
 import altair as alt
 import pytest
 import vl_convert

@@ -1,7 +1,5 @@
 """The chart of METG: a mark for each cell, its interval, its floor and its words."""
 
-from __future__ import annotations
-
 import pytest
 from drawn_chart import DrawnChart, draw
 from report_cells import cell, measured, point, results

@@ -1,7 +1,5 @@
 """The charts of the graph of a program, and the answers that they rest on."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

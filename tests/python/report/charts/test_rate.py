@@ -1,7 +1,5 @@
 """The chart of rate: work per second against the size of a task, below the peak."""
 
-from __future__ import annotations
-
 from drawn_chart import draw
 from report_cells import measured, point, results
 

@@ -1,7 +1,5 @@
 """The chart of time to solution against cores: lines, the limit, and where they meet."""
 
-from __future__ import annotations
-
 import pytest
 from drawn_chart import draw
 from report_cells import measured, point, results

@@ -1,7 +1,5 @@
 """The chart of METG against a field that was varied: a point for each cell with a METG, else a gap."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The table of charts: what each chart gives to the page and to papers, and how a chart is added."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
