@@ -71,7 +71,7 @@ class Judging:
         share = numbers.real(self.margin, "--margin", high=1.0, below=True)
         return Question(by, share, share, across_hosts=self.across_hosts)
 
-    def judge(self, regressions: int, undecided: int, missing: int, nothing: bool = False) -> None:
+    def judge(self, regressions: int, undecided: int, missing: int, *, nothing: bool) -> None:
         """Ends with 1 if a gate that the user set has found something, and says why. A check that passes says
         what it did not see; `nothing`: there was nothing to see. Call it when the answer is printed."""
         sys.stdout.flush()

@@ -86,10 +86,10 @@ def history(
     if not add and (given := "--label" if label else "--time" if time else ""):
         raise UsageError(f"{given} is for --add DIR")
     for option, file in (("--junit", junit), ("--output", output)):
-        if file is not None and file.resolve() == store.resolve():
-            raise InputError(option, str(file), "a file that is not the store")
         if file is not None:
-            check_writable(option, file)
+            _check_target(option, file, store)
+    if junit and output and junit.resolve() == output.resolve():
+        raise InputError("--junit", str(junit), "another file than that of --output")
     if add:
         _add(store, add, label, time)
     stored = stores.read(store)
@@ -130,7 +130,19 @@ def history(
         sum(one.regression for one in made.trends),
         sum(one.undecided for one in made.trends),
         len(made.missing),
+        nothing=not made.trends,
     )
+
+
+def _check_target(option: str, file: Path, store: Path) -> None:
+    """Raises `InputError`, before anything is added, for a file that may not be written or cannot be."""
+    from taskgrain.results.reader import FILES
+
+    if file.resolve() == store.resolve():
+        raise InputError(option, str(file), "a file that is not the store")
+    if file.name in FILES or file.resolve().name in FILES:
+        raise InputError(option, str(file), "a name that is not one of a results folder's own files")
+    check_writable(option, file)
 
 
 def _add(store: Path, folders: list[Path], label: str | None, time: str | None) -> None:

@@ -78,6 +78,13 @@ def test_a_regression_ends_with_1_if_asked(taskgrain: Command, slower: Path) -> 
     assert taskgrain("history", slower, fail, "--since", "c15").code == 0
 
 
+def test_a_check_of_no_series_fails(taskgrain: Command, slower: Path) -> None:
+    later = ("history", slower, "--since", "2099-01-01")
+    assert taskgrain(*later).code == 0
+    assert taskgrain(*later, "--fail-on-regression").code == 1
+    assert "nothing was compared" in taskgrain(*later, "--fail-on-regression").err
+
+
 def test_a_later_change_hides_no_earlier_one(taskgrain: Command, tmp_path: Path) -> None:
     path = made.grown(tmp_path / "h.jsonl", made.scattered((14, 1.0), (14, 2.0), (14, 1.5)))
     failed = taskgrain("history", path, "--fail-on-regression")
@@ -141,6 +148,9 @@ def test_what_is_odd_about_the_store_is_said(taskgrain: Command, slower: Path) -
         (("{h}", "--time", "2026-01-01"), "--time is for --add DIR"),
         (("{h}", "--junit", "no/such/x.xml"), "--junit: no/such/x.xml is not allowed; allowed: a file"),
         (("{h}", "-o", "{h}"), "--output: "),
+        (("{n}", "--add", "{r}", "-o", "{r}/runs.jsonl"), "a name that is not one of a results"),
+        (("{n}", "--add", "{r}", "--junit", "{r}/study.toml"), "a name that is not one of a"),
+        (("{n}", "--add", "{r}", "--junit", "x", "-o", "./x"), "another file than that of --output"),
         (("{n}", "--add", "nowhere"), "--add: nowhere is not allowed; allowed: a results folder"),
         (("{n}", "--add", "{r}", "--time", "noon"), "--time: noon is not allowed; allowed: a date or a time"),
         (("{n}", "--add", "{r}", "--label", " "), "--label: ' ' is not allowed; allowed: a text of 1 to"),
