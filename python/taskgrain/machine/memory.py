@@ -69,8 +69,9 @@ def _resident(pid: int) -> int:
 def _proportional(pid: int) -> int:
     """Resident memory with shared pages shared out; slower to find, and exact for ranks that share memory."""
     try:
-        return int(psutil.Process(pid).memory_full_info().pss)
-    except (psutil.Error, OSError):
+        with open(f"/proc/{pid}/smaps_rollup", "rb") as file:
+            return next(1024 * int(line.split()[1]) for line in file if line.startswith(b"Pss:"))
+    except (OSError, ValueError, StopIteration, IndexError):
         return _resident(pid)
 
 

@@ -49,6 +49,18 @@ def test_memory_that_is_shared_counts_once() -> None:
             psutil.Process(pid).kill()
 
 
+def test_a_kernel_that_shares_no_pages_out_says_what_is_resident(monkeypatch: pytest.MonkeyPatch) -> None:
+    def without_smaps(name: str, mode: str) -> object:
+        if "smaps" in name:
+            raise FileNotFoundError(name)
+        return open(name, mode)
+
+    # psutil then has no such field.
+    monkeypatch.delattr(psutil.Process, "memory_full_info")
+    monkeypatch.setattr(memory, "open", without_smaps, raising=False)
+    assert "where 1 B are allowed" in str(MemoryWatch(1).excess([os.getpid()]))
+
+
 GROWING = """
 import sys
 held = bytearray(2**26)  # before
