@@ -71,13 +71,8 @@ def discover(extra: Sequence[Path] = (), package: Path | None = None) -> dict[st
             raise InputError(
                 "--systems", str(place), "a folder with a system.toml, or a folder of such folders"
             )
-        for name, system in here.items():
-            if name in found and found[name].folder != system.folder:
-                raise UsageError(
-                    f"--systems: {name} is both {found[name].folder} and {system.folder}; "
-                    "rename one of the folders"
-                )
-        found |= here
+        for system in here.values():
+            _add(found, system)
     return found
 
 
@@ -85,16 +80,24 @@ def systems_in(place: Path, *, own: bool = False) -> dict[str, System]:
     """The systems, by name, of a folder of one or of several; `own` if `make setup` sets them up."""
     alone = (place / "system.toml").is_file()
     folders = [place] if alone else sorted(path.parent for path in place.glob("*/system.toml"))
-    every = (read(folder, own=own) for folder in folders)
-    return {one.name: one for main in every for one in (main, *main.variants)}
+    found: dict[str, System] = {}
+    for folder in folders:
+        main = read(folder, own=own)
+        for one in (main, *main.variants):
+            _add(found, one)
+    return found
+
+
+def _add(found: dict[str, System], one: System) -> None:
+    if one.name in found and found[one.name].folder != one.folder:
+        both = f"both {found[one.name].folder} and {one.folder}"
+        raise UsageError(f"--systems: {one.name} is {both}; rename one of the folders")
+    found[one.name] = one
 
 
 def started_by(systems: Mapping[str, System], launcher: str, option: str = "--launcher") -> dict[str, System]:
     """The systems with their ranks started by a launcher; `auto` leaves each the launcher of its MPI. Raises
-    `UsageError` if the launcher cannot start ranks here.
-
-    Raises `UsageError` if the launcher cannot start ranks here.
-    """
+    `UsageError` if the launcher cannot start ranks here."""
     if launcher == "auto":
         return dict(systems)
     name = present(launcher, option).name

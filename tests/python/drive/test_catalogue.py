@@ -34,6 +34,10 @@ def test_discover_and_select(tmp_path: Path) -> None:
         select(found, ["c"])
     with pytest.raises(UsageError, match="is both"):
         discover([make(tmp_path / "other" / "a", LEAST)], tmp_path / "package")
+    make(tmp_path / "twice" / "a", LEAST + '[variants.b]\nenv = { A = "1" }\n')
+    make(tmp_path / "twice" / "a.b", LEAST)
+    with pytest.raises(UsageError, match=r"a\.b is both .*/a and .*/a\.b; rename one"):
+        discover([tmp_path / "twice"], tmp_path / "package")
     for nowhere in (tmp_path / "nothing", tmp_path / "package"):
         with pytest.raises(InputError, match="--systems"):
             discover([nowhere], tmp_path / "package")
