@@ -111,7 +111,8 @@ class System:
     def probe(self) -> Probe:
         """Looks for the requirements of the system; starts nothing."""
         missing = [f"program {name}" for name in self.programs if shutil.which(name) is None]
-        for name in (*(word for word in self.command if word.startswith("{dir}/")), *self.files):
+        own = [word for word in self.command if word.startswith("{dir}/")]
+        for name in (*own[:1], *self.files):  # what follows the driver may be a file that it writes
             path = Path(fill(name, self.folder, ()))
             if not path.exists():
                 built = path.is_relative_to(self.folder)  # others are the machine's

@@ -34,6 +34,14 @@ def test_a_variant_can_be_another_build(tmp_path: Path) -> None:
     assert other.launch([0]).command == (f"{tmp_path / 'it' / 'other'}",)
 
 
+def test_what_a_command_names_behind_its_driver_need_not_be_there(tmp_path: Path) -> None:
+    text = '[launch]\ncommand = ["{python}", "{dir}/driver.py", "{dir}/cache"]\n'
+    system = read(make(tmp_path / "it", text))
+    assert system.probe().missing == (f"file {tmp_path / 'it' / 'driver.py'} (not built)",)
+    (tmp_path / "it" / "driver.py").touch()
+    assert system.probe().available
+
+
 def test_a_module_that_breaks_when_it_is_looked_for_is_missing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
