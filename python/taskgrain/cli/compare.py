@@ -128,7 +128,11 @@ def compare(
         from taskgrain.measure.again import measured_again
         from taskgrain.measure.call import folder_for
 
-        asked = {"budget": budget or _BUDGET, "threshold": threshold, "launcher": launcher}
+        asked = {
+            "budget": _BUDGET if budget is None else budget,
+            "threshold": threshold,
+            "launcher": launcher,
+        }
         once = _side_by_side(
             builds, chosen, question, graph, asked, folders or [], env or [], quiet, bool(output)
         )

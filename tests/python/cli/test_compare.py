@@ -183,6 +183,7 @@ def test_a_build_that_fails_is_an_error(
         (("--build", "{o}", "nowhere"), "--build: "),
         (("--build", "{o}", "{n}", "--system", "min"), "--system: min is not allowed; allowed: mine"),
         (("--build", "{o}", "{n}", "--threshold", "2"), "--threshold: 2"),
+        (("--build", "{o}", "{n}", "--budget", ""), "--budget: ''"),
     ],
 )
 def test_refusals(
