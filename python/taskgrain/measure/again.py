@@ -113,12 +113,8 @@ def _part(
         env=({},),
         workloads=workloads,
         settings=replace(study.settings, budget=seconds, rank_precision=study.settings.precision),
-        exclude=tuple(
-            {"system": (system,)} | {key: (value,) for key, value in one.fields().items()}
-            for system in own
-            for one in workloads
-            if (system, one.name) not in names
-        ),
+        exclude=(),
+        only=names,
     )
 
     def measure(output: Path) -> tuple[Comparison, call.Measured]:

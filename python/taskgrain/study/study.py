@@ -146,6 +146,8 @@ class Study:
     """The cores of a node for the workloads that say none."""
     only_nodes: int = field(default=0, compare=False)
     """The number of nodes of the cells that are measured now; 0: whatever number."""
+    only: Collection[tuple[str, str]] = field(default=(), compare=False)
+    """System and workload of the cells that are measured now; empty: of all."""
 
     def cells(self, systems: Sequence[str]) -> list[Cell]:
         """Every system on every workload, with each of `env`, except for excluded cells."""
@@ -154,6 +156,7 @@ class Study:
             for one in self.workloads
             for system in systems
             for env in self.env
+            if not self.only or (system + variables.suffix(env), one.name) in self.only
             if not any(self._matches(rule, system, variables.suffix(env), one) for rule in self.exclude)
         ]
 

@@ -130,6 +130,21 @@ def test_a_system_with_variables_of_a_study_is_known_by_its_name(
     assert (ended.code, found) == (0, {"mine+X=1": "same"})
 
 
+def test_a_workload_of_all_cores_is_not_taken_for_one_of_as_many(
+    tmp_path: Path, before_again: Callable[[Path, float], list[int]]
+) -> None:
+    speed, study = system(tmp_path / "systems", "mine", 1e-6), tmp_path / "s.toml"
+    text = 'systems = ["mine"]\ncores = 1\nmax_rounds = 6\n[[workloads]]\npattern = "fft"\nwidth = 4\n'
+    for name, overhead in (("a", 1e-6), ("b", 2e-6)):
+        speed.write_text(str(overhead))
+        study.write_text(text)
+        text += '[[workloads]]\npattern = "fft"\nwidth = 4\ncores = 1\n'
+        assert called("study", study, "--systems", speed.parent, "-q", "-o", tmp_path / name).code == 0
+    said = before_again(speed, 1e-6)
+    ended = called("compare", tmp_path / "a", tmp_path / "b", "--systems", speed.parent, *FAIL)
+    assert (ended.code, said) == (0, [1])
+
+
 def test_another_build_is_not_taken_for_the_one_that_was_slower(folders: tuple[Path, Path, Path]) -> None:
     first, second, speed = folders
     driver = speed.parent / "mine" / "driver.py"
