@@ -17,7 +17,7 @@ from taskgrain.cli.options import GraphOptions, Text, graph_options, valued
 from taskgrain.study.fields import rivals
 from taskgrain.study.workload import core_run
 from taskgrain.words import numbers, quantity
-from taskgrain.words.errors import InputError, UsageError
+from taskgrain.words.errors import InputError, UsageError, check_writable
 
 if TYPE_CHECKING:
     from taskgrain.graphs.kinds import Kind
@@ -337,6 +337,7 @@ def _show_kinds(heaviest: list[Kind], work: float, told: Callable[[float], str])
 def _write_steps(steps: Steps, path: Path, output: Path) -> None:
     from taskgrain.results import whole_file
 
+    check_writable("--output", output)
     if output.exists() and output.samefile(path):
         raise InputError("--output", str(output), "another file than that of --from")
     whole_file.write(output, steps.text(f"graph of {path}").encode())

@@ -21,10 +21,7 @@ _LONGEST_LIST = 120
 
 
 class TaskgrainError(Exception):
-    """An error that ends the command with one line of explanation. The command exits with `exit_code`.
-
-    `exit_code` is what the process ends with.
-    """
+    """An error that ends the command with one line of explanation. The command exits with `exit_code`."""
 
     exit_code = EXIT_FAILED
 
@@ -83,8 +80,12 @@ def unwritable(path: object, error: OSError) -> TaskgrainError:
 
 def check_writable(field: str, path: Path) -> None:
     """Raises `InputError` for a file that could not be written later."""
-    place = path if path.exists() else path.parent
-    if path.is_dir() or not os.access(place, os.W_OK):
+    try:
+        place = path if path.exists() else path.parent
+        writable = not path.is_dir() and os.access(place, os.W_OK)
+    except OSError:  # a name that is too long, or a folder that may not be searched
+        writable = False
+    if not writable:
         raise InputError(field, str(path), "a file that can be written")
 
 
