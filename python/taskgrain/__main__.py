@@ -12,10 +12,7 @@ _MISLEADING = ("PYTHONPATH", "PYTHONWARNINGS", "PYTHONOPTIMIZE")
 
 def _open_standard_streams() -> None:
     """Opens /dev/null for standard streams that the caller closed (cron, a daemon, `0<&-`). Else the next
-    file that is opened, a pipe to a driver perhaps, would take its number.
-
-    Else the next file that is opened, a pipe to a driver perhaps, would take its number.
-    """
+    file that is opened, a pipe to a driver perhaps, would take its number."""
     for number, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
         try:
             os.fstat(number)

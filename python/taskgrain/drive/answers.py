@@ -178,10 +178,7 @@ def _bound(binding: Sequence[Sequence[int]], launch: Launch) -> tuple[Notice, ..
 
 def binding_warnings(binding: Sequence[Sequence[int]], cores: Sequence[int]) -> tuple[Notice, ...]:
     """Returns warnings about the places of the workers; none if each has cores of its own among those asked
-    for. Workers of a runtime that moves them share its cores: no more of them than cores.
-
-    Workers of a runtime that moves them share its cores: no more of them than cores.
-    """
+    for. Workers of a runtime that moves them share its cores: no more of them than cores."""
     asked = set(cores)
     taken: dict[int, int] = {}
     if all(one == binding[0] for one in binding) and len(binding) == len(set(*binding[:1])):

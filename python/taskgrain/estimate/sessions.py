@@ -73,10 +73,7 @@ USUAL = Scatter(variance=0.03**2, within=0.02**2, freedom=10)
 
 def filled_up(known: Scatter | None, usual: Scatter = USUAL) -> Scatter:
     """Returns the known scatter, with the usual one in place of the degrees of freedom that it lacks. If the
-    sessions of a machine scatter by more than usual, their scatter stands alone.
-
-    A machine whose sessions scatter by more than is usual is no usual one: what is known then stands alone.
-    """
+    sessions of a machine scatter by more than usual, their scatter stands alone."""
     if known is None or known.freedom >= usual.freedom or known.variance > usual.variance:
         return known or usual
     lacks = usual.freedom - known.freedom

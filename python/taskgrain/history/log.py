@@ -88,11 +88,7 @@ def from_json(table: Mapping[str, Any], odd: parse.Odd) -> Line:
 def measured(folder: Path, label: str | None = None, time: float | None = None) -> tuple[Log, list[str]]:
     """The log of a results folder, and warnings about the folder. `label` and `time` (Unix time) come from
     the measurement if they are not given. Raises `UsageError` if the folder cannot be read, or has nothing to
-    be kept.
-
-    `label` and `time` (Unix time) are those of the measurement if they are not given. Raises `UsageError` if
-    the folder cannot be read, or has nothing that can be kept.
-    """
+    be kept."""
     place = measurements.opened(folder)
     contents, warnings = place.contents, [*place.warnings]
     every = [one for one in place.measurements if not one.earlier]

@@ -128,10 +128,7 @@ def _with_driver(system: System, program: Path) -> System:
 
 def check_programs(places: tuple[Path, Path], found: Sequence[Pair], cores: Sequence[int]) -> None:
     """Starts each place that is a program once, before anything is measured. Raises `UsageError` if its
-    answer says that it is no driver, or the driver of another system.
-
-    Raises `UsageError` if one is no driver, or the driver of another system, by what it says of itself.
-    """
+    answer says that it is no driver, or the driver of another system."""
     named: dict[Path, str] = {}
     for pair in found:
         for place, system in zip(places, (pair.old, pair.new), strict=True):

@@ -65,11 +65,7 @@ class Curve:
 
 def opened(folder: Path, *, interrupted: bool = False) -> tuple[list[Curve], tuple[str, ...]]:
     """The curves of a folder, and warnings about it. They are the last of each cell; of cells that were
-    `interrupted`, too, if they are asked for. Raises `UsageError` if it is no results folder.
-
-    They are the last of each cell; of cells that were `interrupted`, too, if they are asked for. Raises
-    `UsageError` if it is no results folder.
-    """
+    `interrupted`, too, if they are asked for. Raises `UsageError` if it is no results folder."""
     place = measurements.opened(folder)
     found = (of(one, place, interrupted=interrupted) for one in cells(place.contents.shown).values())
     return [one for one in found if one], place.warnings

@@ -24,10 +24,7 @@ if TYPE_CHECKING:
 def write(folder: Path, table: str, kind: str | None, output: Path | None) -> list[str]:
     """Writes a table to a file, or to standard output; returns warnings about the folder, and the rows that
     are left out. `kind` is the format; without one the file's name says it. Raises `InputError` and
-    `UsageError`.
-
-    `kind` is the format; without one the file's name says it. Raises `InputError` and `UsageError`.
-    """
+    `UsageError`."""
     numbers.text(table, "--table", tuple(TABLES))
     chosen = _format(kind, output)
     if chosen in dashboards.FORMATS and table != "cells":

@@ -109,10 +109,7 @@ SETTINGS: dict[str, Field] = {
 
 
 def take_settings(table: dict[str, Any], named: Named) -> Settings:
-    """Takes the settings out of a table; `named` gives the name of a field in errors. Raises `InputError`.
-
-    Raises `InputError`.
-    """
+    """Takes the settings out of a table; `named` gives the name of a field in errors. Raises `InputError`."""
     given = {name: one.read(table.pop(name), named(name)) for name, one in SETTINGS.items() if name in table}
     if given.get("at"):
         given.setdefault("experiment", "at")
