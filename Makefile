@@ -83,8 +83,13 @@ touch = touch $(sort $@ $(basename $@).default $(subst -dev.,.,$@ $(basename $@)
 built := $(shell find CMakeLists.txt cmake include src systems tools/build -type f -not -name '*.py' -not -name system.toml)
 .venv/.built.$(GROUPS) .venv/.built-dev.$(GROUPS): .venv/.built%: .venv/.installed% $(built) $(names)
 	@tools/build
-	@$(taskgrain) study --schema >studies/study.schema.json  # for editors
 	@$(touch)
+
+# The schema of studies, for editors; after the build, whose names of patterns and kernels it has.
+schema := studies/study.schema.json
+setup setup-dev: $(schema)
+$(schema): $(built) $(wildcard python/taskgrain/study/*.py python/taskgrain/words/*.py)
+	@$(taskgrain) study --schema >.venv/schema.draft && mv .venv/schema.draft $@
 
 # The rings of tests: tools/rings.py says what each runs.
 test:

@@ -139,6 +139,21 @@ def test_edits_of_python_files_need_no_setup(checkout: Checkout) -> None:
     assert checkout.make("setup") == []
 
 
+def test_the_schema_of_studies_is_made_anew_from_its_tables(checkout: Checkout) -> None:
+    schema = checkout.folder / "studies/study.schema.json"
+    schema.write_text("old\n")
+    checkout.make("setup")
+    assert schema.read_text() == "old\n"
+    checkout.edit("python/taskgrain/study/settings.py")
+    assert checkout.make("setup") == []
+    assert schema.read_text() == "the schema of studies\n"
+    checkout.edit("python/taskgrain/study/settings.py")
+    checkout.program(".venv/bin/taskgrain", "echo half of; exit 1")
+    with pytest.raises(subprocess.CalledProcessError):
+        checkout.make("setup")
+    assert schema.read_text() == "the schema of studies\n"
+
+
 @pytest.mark.parametrize(
     "name", ("src/core/graph.cpp", "include/taskgrain/rt.hpp", "systems/mpi/CMakeLists.txt")
 )
