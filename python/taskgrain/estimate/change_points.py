@@ -164,7 +164,7 @@ def _chances(scores: Floats, split: float, part: float, most: float) -> tuple[fl
 
 _FAR = 5.0
 """Standard deviations from its level, estimated robustly, that make a session an outlying one."""
-_LEAST = 4
+_ENOUGH_TO_LIE_FAR = 4
 """The fewest sessions of a level of which one can be outlying."""
 
 
@@ -247,7 +247,7 @@ def _outlying(numbers: Mapping[int, Interval], parts: Sequence[range]) -> frozen
     off: dict[int, float] = {}
     for part in parts:
         level = {i: numbers[i].number for i in part if i in numbers}
-        if len(level) >= _LEAST:
+        if len(level) >= _ENOUGH_TO_LIE_FAR:
             middle = median(level.values())
             off |= {i: abs(value - middle) for i, value in level.items()}
     far = _FAR * TO_SIGMA * median(off.values()) if off else 0.0
