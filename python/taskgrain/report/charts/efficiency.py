@@ -17,9 +17,11 @@ from taskgrain.report.look import Theme
 
 
 def _intro(results: Results) -> Markup:
+    # A simulation repeats to the digit: the model's error is not that of one size.
+    with_ = "" if results.origin.simulated else ", with its 95 % intervals"
     return Markup(
-        f"<p>Each mark is one task size, with its {results.origin.interval}s. A system's METG is about where "
-        "its line crosses the dashed threshold; it is read off all sizes near there. The dotted line is "
+        f"<p>Each mark is one task size{with_}. A system's METG is about where its line "
+        "crosses the dashed threshold; it is read off all sizes near there. The dotted line is "
         "your tasks, if you ask for their time above. "
         '<span class="screen">A click on a mark shows its cell, with the samples behind its curve.</span></p>'
     )
