@@ -82,8 +82,10 @@ int main(int argc, char** argv) try {
     return 0;
   }
   if (argc > 1) return std::fprintf(stderr, "usage: %s [--peak]\n", argv[0]), 2;
-  serve_peaks({{"version", device::version()}, {"cores", 1}, {"binding", nlohmann::json::array()}}, 0.05,
-              [](const auto&, const KernelSpec& spec, double seconds) { return rate(spec, seconds); });
+  const auto own = []() -> nlohmann::json {
+    return {{"version", device::version()}, {"cores", 1}, {"binding", nlohmann::json::array()}};
+  };
+  serve_peaks(own, 0.05, [](const auto&, const KernelSpec& spec, double seconds) { return rate(spec, seconds); });
 } catch (const std::exception& error) {
   std::fprintf(stderr, "%s: %s\n", argv[0], error.what());
   return 1;

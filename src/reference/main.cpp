@@ -96,8 +96,11 @@ std::vector<double> rates(Prepared& prepared, double seconds) {
 }  // namespace
 
 int main() {
-  Json own = {{"version", "1"}, {"cores", cores().size()}, {"binding", Json::array()}};
-  for (const int core : cores()) own["binding"].push_back({core});
+  const auto own = [] {
+    Json told = {{"version", "1"}, {"cores", cores().size()}, {"binding", Json::array()}};
+    for (const int core : cores()) told["binding"].push_back({core});
+    return told;
+  };
   serve_peaks(own, 0.01, [](const Json& request, const KernelSpec& spec, double seconds) -> Peak {
     Prepared& ready = prepared(request, spec, isa_from_name(request.value("isa", "auto")));
     return {rates(ready, seconds), ready.kernel.work_unit()};

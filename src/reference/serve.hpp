@@ -21,15 +21,15 @@ struct Peak {
 };
 using MeasurePeak = std::function<Peak(const nlohmann::json& request, const KernelSpec&, double seconds)>;
 
-/// Answers requests until the end. `own` is what `hello` tells of this reference, and `seconds` how long a kernel is
-/// measured that no time is given for.
-inline void serve_peaks(const nlohmann::json& own, double seconds, const MeasurePeak& measure) {
+/// Answers requests until the end. What `own` returns `hello` tells of this reference; what it throws is answered as
+/// any error. A kernel that no time is given for is measured for `seconds`.
+inline void serve_peaks(const std::function<nlohmann::json()>& own, double seconds, const MeasurePeak& measure) {
   using Json = nlohmann::json;
   const auto handle = [&](const Json& request) -> Json {
     const auto& op = request["op"].get_ref<const std::string&>();
     if (op == "hello") {
       Json ready = {{"event", "ready"}, {"protocol", protocol_version}, {"system", "reference"}, {"nodes", 1}};
-      ready.update(own);
+      ready.update(own());
       ready.update(build_facts());
       return ready;
     }
