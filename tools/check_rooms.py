@@ -1,17 +1,18 @@
 #!/usr/bin/env python3
-"""Checks the rooms of python/taskgrain.
+"""Checks the rooms of python/taskgrain, and the comments of the runtime.
 
 A room imports only from itself and from the rooms below it. Each module of 80 lines and more has a test
 module of its own name: the tests of python/taskgrain/drive/session.py are in
 tests/python/drive/test_session.py. Smaller ones may be tested through their room. A docstring begins with a
-verb, or a noun with its article. Says what is not so on standard error, and ends with 1 if there is anything.
+verb, or a noun with its article, and so does each `///` of the sources in COMMENTED. Says what is not so on
+standard error, and ends with 1 if there is anything.
 """
 
 from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -27,7 +28,9 @@ NO_BEGINNING = (
     *("What ", "Whether ", "That ", "Those ", "How ", "Why ", "Where ", "When ", "Which ", "Who "),
     *("Of ", "From ", "By ", "In ", "On ", "At ", "As ", "For ", "With ", "Within ", "Between ", "So "),
 )
-"""The first words of docstrings in which a clause or a preposition stands before, or for, the noun."""
+"""The first words of comments in which a clause or a preposition stands before, or for, the noun."""
+COMMENTED = ("include/taskgrain/rt/*.hpp",)
+"""The C++ sources whose `///` begin as docstrings do."""
 
 
 def imported(module: ast.Module) -> Iterator[tuple[int, str]]:
@@ -69,6 +72,17 @@ def docstrings_without_noun(package: Path) -> Iterator[str]:
                 yield f"{file}:{said.lineno}: begin with a verb, or a noun with its article"
 
 
+def comments_without_noun(sources: Iterable[Path]) -> Iterator[str]:
+    """One line for each block of `///` that begins with a clause."""
+    for file in sorted(sources):
+        before = ""
+        for number, line in enumerate(map(str.strip, file.read_text("utf-8").splitlines()), start=1):
+            begins = line.startswith("/// ") and not before.startswith("///")
+            if begins and line.removeprefix("/// ").startswith(NO_BEGINNING):
+                yield f"{file}:{number}: begin with a verb, or a noun with its article"
+            before = line
+
+
 def has_tests(file: Path) -> bool:
     nodes = ast.walk(ast.parse(file.read_text("utf-8"), str(file))) if file.exists() else ()
     return any(isinstance(node, ast.FunctionDef) and node.name.startswith("test_") for node in nodes)
@@ -91,7 +105,8 @@ def imports_that_go_up(package: Path) -> Iterator[str]:
 
 
 def main() -> int:
-    found = list(complaints(PACKAGE, TESTS))
+    sources = [file for glob in COMMENTED for file in ROOT.glob(glob)]
+    found = [*complaints(PACKAGE, TESTS), *comments_without_noun(sources)]
     for line in found:
         print(line, file=sys.stderr)
     return 1 if found else 0

@@ -94,7 +94,7 @@ class Collector {
     static_assert(std::is_copy_constructible_v<T>, "a value is copied: give a std::shared_ptr to what cannot be");
   }
 
-  /// By a task. \throws UsageError  as Combinable::local
+  /// Adds a value. A task calls it. \throws UsageError  as Combinable::local
   void add(K key, T value) { parts_.local().emplace_back(std::move(key), std::move(value)); }
   /// A function for Taskflow::run that adds what `task(key)` returns.
   template <typename Task>

@@ -66,7 +66,7 @@ concept HasParameters = requires(F function) { std::function(std::move(function)
 }  // namespace detail
 
 struct CommunicatorOptions {
-  /// How packets travel: "shared" (the memory of a host), "mpi", or "auto", which is shared memory between ranks of one
+  /// The way of packets: "shared" (the memory of a host), "mpi", or "auto", which is shared memory between ranks of one
   /// host, and MPI between hosts. "alone": this process is rank 0 of 1, whatever has started it. The environment
   /// variable TASKGRAIN_TRANSPORT says it where this is "auto".
   std::string transport = "auto";
@@ -146,7 +146,7 @@ class Memory {
     shared_ != nullptr ? shared_->release(bytes) : ::operator delete(bytes, std::align_val_t(detail::apart));
   }
 
-  /// With any values at the beginning.
+  /// The elements of this rank. Any values are in them at the beginning.
   view<T> elements() const noexcept { return elements_; }
 
  private:
@@ -191,7 +191,7 @@ class Communicator {
 
   int rank() const noexcept { return messages_->rank(); }
   int ranks() const noexcept { return messages_->ranks(); }
-  /// How packets travel: "shared", "mpi", "shared and mpi" (this rank has others on its host, and on other hosts), or
+  /// The way of packets: "shared", "mpi", "shared and mpi" (this rank has others on its host, and on other hosts), or
   /// "alone".
   const char* transport() const noexcept { return messages_->transport_name(); }
 

@@ -66,7 +66,7 @@ class CompiledGraph {
   CompiledGraph& operator=(const CompiledGraph&) = delete;
 
   struct LaunchOptions {
-    /// How often the graph runs. Iterations follow each other by carried edges, without a barrier.
+    /// The number of times that the graph runs. Iterations follow each other by carried edges, without a barrier.
     std::int64_t iterations = 1;
     /// Events that the launch comes after.
     std::vector<Event> after{};

@@ -48,7 +48,7 @@ namespace detail {
 /// Binds the calling thread. \returns false, with errno, if the kernel refuses it
 bool bind_to(const std::vector<int>& processors);
 
-/// For each worker the others, nearest first, by the caches and memory that their processors share.
+/// Lists for each worker the others, nearest first, by the caches and memory that their processors share.
 std::vector<std::vector<int>> by_distance(const std::vector<int>& processors);
 
 }  // namespace detail

@@ -22,7 +22,7 @@ class Event {
 
   /// True if it has happened.
   bool is_set() const noexcept { return state_->is.load(std::memory_order_acquire) == happened; }
-  /// Why it will never happen; null while it may, and if it has.
+  /// The reason why the event will never happen; null while it may, and if it has.
   std::exception_ptr failure() const noexcept {
     return state_->is.load(std::memory_order_acquire) == failed ? state_->failure : nullptr;
   }

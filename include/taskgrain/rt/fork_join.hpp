@@ -48,10 +48,10 @@ void check_stack(std::uintptr_t address);
 
 struct Nothing {};
 
-/// Whether this thread runs in `fork_join` what no other thread could, as the program outside does.
+/// True while this thread runs, in `fork_join`, code that no other thread could run, as the program outside does.
 inline constinit thread_local bool in_program = false;
 
-/// What a call has returned or thrown.
+/// The result of a call, or the exception that it has thrown.
 template <typename Result>
 class Outcome {
  public:
@@ -107,7 +107,7 @@ class [[nodiscard]] Fork final : detail::Branch {
       worker_->drop(*this);
   }
 
-  /// What the call returns.
+  /// Waits for the call, or makes it here. \returns what it returns
   /// \throws what it throws; UsageError  it was joined before, or another thread made the fork
   Result join() {
     detail::Worker* const worker = std::exchange(worker_, nullptr);

@@ -42,24 +42,26 @@ struct Follower {
   Follower* next;
 };
 
-/// What the copies of a future share, and the task that makes it. It is ready when all futures before it have ended:
-///   missing > 0: those of them that have not, 1 until it was told of all, and 1 for each thread that looks at them
-///   missing = 0: it may run
-///   missing = −1 − k: worker k runs it, or has
-///   followers = those who wait for it, or the mark `ended`, after which nobody else is added
+/// The task that makes a future, and the state that all copies of the future share. It may run when all futures
+/// before it have ended. `missing_` counts down to that:
+///   > 0: the futures before it that have not ended, 1 until `follow` has seen all of them, and 1 for each thread that
+///        looks at them in `one_before`
+///   0: it may run
+///   −1 − k: worker k runs it, or has run it
+/// `followers_` holds the tasks that wait for it. Its end puts `ended_mark` there, and then nobody can be added.
 class FutureState {
  public:
   Engine& engine() const noexcept { return engine_; }
   bool ended() const noexcept { return followers_.load(std::memory_order_acquire) == &ended_mark; }
-  /// Whether nobody runs it yet, and anyone may.
+  /// True if nobody runs it yet, and anyone may.
   bool may_run() const noexcept { return missing_.load(std::memory_order_acquire) == 0; }
-  /// Who runs it or has; null if nobody has begun.
+  /// The worker that runs it or has run it; null if nobody has begun.
   Worker* runner() const noexcept;
   /// Its file and line.
   std::string made_at() const;
-  /// What its worker had begun before it and has not ended. \pre it runs
+  /// The future that its worker had begun before it and has not ended. \pre it runs
   const FutureState* below() const noexcept { return below_; }
-  /// Why there is no value; null if there is one. \pre ended
+  /// The exception of the call; null if there is a value. \pre ended
   const std::exception_ptr& failure() const noexcept { return failure_; }
   void keep() noexcept { references_.fetch_add(1, std::memory_order_relaxed); }
   void release() noexcept {
@@ -189,10 +191,11 @@ class SharedFuture {
   }
   ~SharedFuture() { state_->release(); }
 
-  /// Whether the call has ended, with a value or an exception.
+  /// True if the call has ended, with a value or an exception.
   bool ready() const noexcept { return state_->ended(); }
-  /// What the call has returned. A task, or a call under fork_join, runs the call itself if nobody has begun it, and
-  /// what that follows; else it waits. A thread that is no worker of this runtime waits, and works meanwhile.
+  /// The value that the call has returned. A task, or a call under fork_join, runs the call itself if nobody has begun
+  /// it, and the calls that it follows; else it waits. A thread that is no worker of this runtime waits, and works
+  /// meanwhile.
   /// \throws what the call has thrown; UsageError  futures get one another in a circle, the stack is nearly used up, or
   ///   the caller may not wait; std::bad_alloc
   std::conditional_t<std::is_void_v<T>, void, std::add_lvalue_reference_t<const T>> get() const {
@@ -242,7 +245,7 @@ auto async(Runtime& runtime, Call call, const std::source_location& where = std:
   return Future(detail::engine_of(runtime), std::move(call), std::span<const Future>(), where);
 }
 
-/// What comes after several futures.
+/// Several futures, and a place to say what follows all of them.
 template <typename T>
 class [[nodiscard]] AllOf {
  public:

@@ -38,10 +38,10 @@ namespace taskgrain::rt {
 /// It ends before its runtime and after its arrays.
 class GlobalMemory {
  public:
-  /// By all ranks. A runtime without a communicator is alone.
+  /// All ranks make it. A runtime without a communicator is alone.
   explicit GlobalMemory(Runtime& runtime, GlobalMemoryOptions options = {})
       : runtime_(&runtime), core_(detail::GlobalMemoryCore::make(runtime.options().communicator, options)) {}
-  /// By all ranks: waits for them.
+  /// All ranks end it. It waits for them.
   ~GlobalMemory() { core_->close(); }
   GlobalMemory(const GlobalMemory&) = delete;
   GlobalMemory& operator=(const GlobalMemory&) = delete;
@@ -50,8 +50,8 @@ class GlobalMemory {
   int ranks() const noexcept { return core_->ranks(); }
   Runtime& runtime() const noexcept { return *runtime_; }
 
-  /// By all ranks, in the program, or in what it calls by `fork_join`, and not in a task, a fork or a loop: waits until
-  /// all have called it. What any of them wrote before it, all read after it. Nothing may be checked out.
+  /// Waits until all ranks have called it. What any of them wrote before it, all read after it. Nothing may be checked
+  /// out. A rank calls it in the program, or in what it calls by `fork_join`, and not in a task, a fork or a loop.
   /// \throws RankFailed; UsageError  in a task; another rank makes another call that waits for all; with
   ///   GlobalMemoryOptions::check on all ranks, a race, with both uses
   void fence() { core_->fence(); }
@@ -65,7 +65,7 @@ class GlobalMemory {
   std::shared_ptr<detail::GlobalMemoryCore> core_;
 };
 
-/// How the elements of an array are dealt out to the ranks: blocks of so many, in turn.
+/// The size of the blocks of an array. The ranks own them in turn.
 struct Blocks {
   std::size_t of = 0;  ///< elements; 0: one block for each rank. 1 is called cyclic
 };
@@ -128,7 +128,7 @@ class GlobalElements {
   static_assert(alignof(T) <= detail::apart, "the memory is aligned to 128 bytes");
 
  public:
-  /// Those of an array that this rank, or another one, has made.
+  /// Finds the elements of an array that this rank, or another one, has made.
   /// \throws UsageError  this rank knows that it has ended; the reference is of zeros, or to elements of other size
   GlobalElements(GlobalMemory& memory, const GlobalReference<T>& reference)
       : memory_(&memory), keeps_(memory.core().find(reference.name_, sizeof(T))), storage_(keeps_.get()) {}
@@ -198,13 +198,13 @@ inline constexpr bool detail::is_view<GlobalElements<T>> = true;
 template <typename T>
 class GlobalArray : public GlobalElements<T> {
  public:
-  /// By all ranks, where they may call `fence`.
+  /// All ranks make it, where they may call `fence`.
   /// \param name  for errors
   /// \throws UsageError  the ranks give other sizes; as fence; std::bad_alloc  there is no memory, with a rank and a
   ///   number: on all ranks
   GlobalArray(GlobalMemory& memory, std::size_t size, Blocks blocks = {}, std::string name = "array")
       : GlobalElements<T>(memory, memory.core().add(std::move(name), size, sizeof(T), blocks.of)) {}
-  /// By all ranks, before the same fence. The next one frees the memory.
+  /// All ranks end it before the same fence. The next fence frees the memory.
   ~GlobalArray() { this->memory().core().remove(this->storage()); }
   GlobalArray(const GlobalArray&) = delete;
   GlobalArray& operator=(const GlobalArray&) = delete;
@@ -233,8 +233,8 @@ class OwnArray : public GlobalElements<T> {
   OwnArray& operator=(const OwnArray&) = delete;
 };
 
-/// By all ranks: calls `body(element)` for each element of this rank's range, on its workers, and fences. Calls run
-/// beside each other, on all ranks; they see what was written before the loop.
+/// Calls `body(element)` for each element of this rank's range, on its workers, and fences. All ranks call it. The
+/// bodies run beside each other, on all ranks; they see what was written before the loop.
 /// \throws what a body throws, which fails all other ranks; as GlobalMemory::fence
 template <std::ranges::random_access_range Range, typename Body>
   requires std::ranges::sized_range<Range>
@@ -254,14 +254,15 @@ void parallel_for(GlobalMemory& memory, Range&& range, const Body& body, Grain g
   memory.fence();
 }
 
-/// By all ranks: calls `body(index)` for each index of an array, on a worker of the rank that owns it, and fences.
+/// Calls `body(index)` for each index of an array, on a worker of the rank that owns it, and fences. All ranks call it.
 template <typename T, typename Body>
 void parallel_for(const GlobalArray<T>& array, const Body& body, Grain grain = {}) {
   parallel_for(array.memory(), array.own(), body, grain);
 }
 
-/// By all ranks: `transform` of all elements, combined as in the loop over a range, each rank its own, and then those
-/// of the ranks in their order. It has the same bits each time, on so many ranks.
+/// Combines `transform(element)` of all elements. All ranks call it. Each rank combines its own elements, as the loop
+/// over a range does; then the results of the ranks are combined in their order. So the result has the same bits each
+/// time, on the same number of ranks.
 /// \param combine  also commutative, where a rank has several blocks
 /// \returns the same on all ranks
 /// \throws what `combine` and `transform` throw, which fails all other ranks; as Communicator::all_reduce

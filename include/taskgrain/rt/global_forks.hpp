@@ -127,7 +127,7 @@ class [[nodiscard]] GlobalFork<R(Args...)> {
     if (core_ != nullptr) core_->drop(frame_);
   }
 
-  /// What the call returns.
+  /// Waits for the call, or makes it here. \returns what it returns
   /// \throws what it throws here; ThrownElsewhere; RankFailed; UsageError  it was joined before
   R join() {
     if (core_ == nullptr) throw UsageError("a GlobalFork is joined once");
@@ -154,7 +154,7 @@ class GlobalFunction<R(Args...)> {
  public:
   /// A plain call.
   R operator()(const std::decay_t<Args>&... args) const { return call_->function(args...); }
-  /// In `GlobalForks::run` alone.
+  /// Makes a call that another rank may take. Only code that `GlobalForks::run` runs may fork.
   [[nodiscard]] GlobalFork<R(Args...)> fork(const std::decay_t<Args>&... args) const {
     return {*core_, *call_, args...};
   }
@@ -173,14 +173,14 @@ class GlobalFunction<R(Args...)> {
 /// what that one writes, the first one reads after the join. Calls that run beside each other write nothing in common.
 class GlobalForks {
  public:
-  /// By all ranks.
+  /// All ranks make it.
   explicit GlobalForks(GlobalMemory& memory)
       : memory_(&memory),
         core_(detail::GlobalForksCore::make(memory.runtime().options().communicator, memory.shared_core())) {}
   GlobalForks(const GlobalForks&) = delete;
   GlobalForks& operator=(const GlobalForks&) = delete;
 
-  /// By all ranks, in the same order.
+  /// Makes a function. All ranks make the same ones in the same order.
   /// \param function  its arguments and its result travel as bytes
   /// \param name      for errors, and to see that all ranks have the same
   template <typename F>
@@ -188,7 +188,7 @@ class GlobalForks {
     return make(std::function(std::move(function)), std::move(name));
   }
 
-  /// By all ranks, in the program: calls the function on rank 0, where it may fork. The others take what it forks.
+  /// Calls the function on rank 0, where it may fork. The others take what it forks. All ranks call it, in the program.
   /// \returns what it returns, on all ranks
   /// \param args  those of rank 0 count
   /// \throws what it throws, elsewhere ThrownElsewhere; RankFailed; UsageError  the ranks have other functions

@@ -1,6 +1,6 @@
 #pragma once
 
-/// How an asynchronous task gives work to a device.
+/// Asynchronous tasks, which give work to a device.
 
 #include "taskgrain/rt/detail/cxx20.hpp"
 
@@ -40,7 +40,7 @@ class Done {
   /// The device is done. From any thread. \throws UsageError  if this is of no task
   void operator()() const;
 
-  /// For devices that call back with a pointer: one that stands for this copy, which is empty then.
+  /// Gives a pointer that stands for this copy, for devices that call back with a pointer. The copy is empty then.
   void* release() noexcept { return std::exchange(task_, nullptr); }
   /// The copy that a pointer stands for. \pre `pointer` comes from `release`, and this is the first call with it
   static Done from(void* pointer) noexcept { return Done(static_cast<detail::InFlightOperation*>(pointer)); }

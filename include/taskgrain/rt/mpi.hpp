@@ -15,7 +15,7 @@ namespace taskgrain::rt {
 /// messages, while it waits. With MPI_THREAD_MULTIPLE any worker does.
 class MpiCommunicator : public Communicator {
  public:
-  /// On all ranks of `ranks`.
+  /// All ranks of `ranks` make it.
   /// \throws UsageError  a transport that there is not; MPI_THREAD_SINGLE; MPI_THREAD_FUNNELED and another thread than
   ///   MPI's main thread; std::runtime_error what MPI says
   explicit MpiCommunicator(MPI_Comm ranks, CommunicatorOptions options = {});

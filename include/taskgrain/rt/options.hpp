@@ -14,7 +14,7 @@ namespace taskgrain::rt {
 
 class Communicator;
 
-/// Which of the ready tasks of one priority runs next.
+/// The order of the ready tasks of one priority: the one that became ready last or first runs next.
 enum class Order : std::uint8_t {
   newest,  ///< depth first: what it needs is still in the cache, and few tasks are alive at a time
   oldest,  ///< breadth first: no task waits for long. Other workers may wait for it, for example in a wavefront.
@@ -38,9 +38,9 @@ struct RuntimeOptions {
   /// The stack of a worker's thread in bytes; 0: the default of the C library (glibc: `ulimit -s`, or 2 MiB where that
   /// is unlimited). Worker 0 has the stack of the thread that waits.
   std::size_t stack_bytes = 0;
-  /// In which order a worker runs its ready tasks.
+  /// The order in which a worker runs its ready tasks.
   Order order = Order::newest;
-  /// How long a worker without work spins before it sleeps.
+  /// The time that a worker without work spins before it sleeps.
   std::chrono::nanoseconds spin = std::chrono::milliseconds(2);
   /// Remember every task that ran, so that one that is fulfilled too often is found at once. Memory then grows with the
   /// graph, and an empty task takes tens of times as long. By default in programs that are compiled without NDEBUG, for

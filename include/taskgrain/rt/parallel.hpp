@@ -28,19 +28,19 @@
 
 namespace taskgrain::rt {
 
-/// How a range is divided.
+/// The division of a range.
 struct Grain {
   /// Elements that stay together; 1 or more.
   std::size_t least = 1;
-  /// Into blocks of `least`, and always the same ones, whatever the number of workers and whoever is idle: then a
-  /// reduction has the same result each time, also where the order of operations tells, as for floating point. Else a
-  /// range is divided while others have nothing to do, and not when all are busy.
+  /// True: the range is divided into blocks of `least`, and always the same ones, whatever the number of workers and
+  /// whoever is idle. Then a reduction has the same result each time, also where the order of operations tells, as for
+  /// floating point. False: a range is divided while others have nothing to do, and not when all are busy.
   bool fixed = false;
 };
 
 namespace detail {
 
-/// Whether the parts of a range have something to join.
+/// True if the parts of a range have something to join.
 template <typename Part>
 inline constexpr bool joins = requires(Part part) { part.join(std::move(part)); };
 

@@ -69,15 +69,16 @@ class Runtime {
   int workers() const noexcept { return options_.workers; }
   /// The processor of each worker.
   const std::vector<int>& cores() const noexcept { return options_.cores; }
-  /// As given; what was left open is filled in.
+  /// The options as given; what was left open is filled in.
   const RuntimeOptions& options() const noexcept { return options_; }
 
-  /// With a communicator: until nothing is left to do on any rank; all ranks call it equally often. The other waits are
-  /// those of this rank alone, and do not find what is stuck, because other ranks may still send something.
-  ///
   /// Works until nothing is left to do: no task, no message, no hold. Afterwards you can use the runtime again, even if
   /// it throws. Starts the threads if it is joined and there is something to do. It looks for tasks that wait for ever
   /// when nothing else is left to do, so it does not find them while other threads submit something again and again.
+  ///
+  /// With a communicator it works until nothing is left to do on any rank, and all ranks call it equally often. The
+  /// other waits are those of this rank alone, and do not find what is stuck, because other ranks may still send
+  /// something.
   /// \throws TaskFailed  a task threw; the tasks of its flow or launch that had not started were dropped. It does not
   ///   throw for a launch that failed with an event before it
   /// \throws Stuck       tasks wait for what can no longer come
@@ -129,7 +130,7 @@ class Runtime {
    private:
     template <typename K, typename Tasks>
     friend class Taskflow;
-    /// Of a flow alone.
+    /// Holds one flow alone.
     Hold(detail::Engine& engine, std::shared_ptr<detail::Handler> of) noexcept;
 
     detail::Engine* engine_;

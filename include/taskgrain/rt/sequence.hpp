@@ -36,7 +36,7 @@ namespace taskgrain::rt {
 
 class Sequence;
 
-/// How a task uses data.
+/// The use that a task makes of data.
 enum class Mode : std::uint8_t {
   read,
   write,  ///< and does not read what was there
@@ -373,7 +373,7 @@ class Sequence {
   Data data(std::span<const detail::Region> regions, std::span<const detail::Region> objects,
             const DataOptions& options, bool travels);
   Data data(std::uint32_t index);
-  /// Of a task. \param owner  of its memory
+  /// The data of a task's result. \param owner  of its memory
   Data result(const std::shared_ptr<void>& owner, const detail::Region& region, bool travels);
   /// Across ranks, a part of the open reduction is data.
   void add_part(const Data& data, const std::shared_ptr<void>& owner, const detail::Region& region, bool travels);

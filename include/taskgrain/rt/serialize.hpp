@@ -1,7 +1,7 @@
 #pragma once
 
-/// How the arguments of active messages travel. Plain bytes and views do by default; for other types specialise
-/// `Serializer`, by hand or with a library (docs/rt/ranks.md shows cereal and zpp_bits).
+/// The way of arguments of active messages to another rank. Plain bytes and views travel by default; for other types
+/// specialise `Serializer`, by hand or with a library (docs/rt/ranks.md shows cereal and zpp_bits).
 
 #include "taskgrain/rt/detail/cxx20.hpp"
 
@@ -107,7 +107,7 @@ class Reader {
   const std::byte *begin_, *at_, *end_;
 };
 
-/// How a T travels. Specialise it for your own types:
+/// Writes a T into a message and reads it there. Specialise it for your own types:
 ///
 ///     template <> struct taskgrain::rt::Serializer<Mine> {
 ///       static void write(const Mine& value, Writer& to);

@@ -1,4 +1,4 @@
-"""The check of the rooms: what imports up, and what has no tests."""
+"""The check of the rooms: what imports up, what has no tests, and how docstrings and comments begin."""
 
 from pathlib import Path
 
@@ -97,3 +97,10 @@ def test_a_smaller_module_may_be_tested_through_its_room(house: House) -> None:
 def test_a_docstring_begins_with_a_verb_or_a_noun(house: House) -> None:
     house.module("words/numbers.py", '"""Reads numbers."""\n\nONE = 1\n"""What is one."""\n')
     assert house.complaints() == ["words/numbers.py:4: begin with a verb, or a noun with its article"]
+
+
+def test_a_comment_of_a_header_begins_with_a_verb_or_a_noun(tmp_path: Path) -> None:
+    header = tmp_path / "numbers.hpp"
+    header.write_text("/// Numbers,\n/// of which there is one.\nint one;\n  /// Whether it is.\nbool is;\n")
+    complaint = f"{header}:4: begin with a verb, or a noun with its article"
+    assert list(check_rooms.comments_without_noun([header])) == [complaint]
