@@ -135,8 +135,8 @@ def run(system: System, cores: Sequence[int], wanted: Wanted, reference: Referen
             iterations, seconds = wanted.iterations, wanted.task_seconds
             if seconds is not None:
                 iterations = reference.iterations(system, session, wanted.workload, seconds)
+                outcome |= {"iterations": iterations}
                 ready = session.start()  # memory of an earlier run would not come with this one
-            outcome |= {"iterations": iterations}
             reference.rates.clear()
             before = _reference_rate(system, session, ready, wanted, reference, iterations)
             growth = Growth(session.pids())

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from taskgrain.drive.answers import DriverError
 from taskgrain.drive.session import Session
 from taskgrain.drive.system import System
 from taskgrain.machine import counters
@@ -49,14 +50,14 @@ def test_what_a_run_came_to(tmp_path: Path) -> None:
 def test_the_measured_run_is_the_first_of_its_driver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Or memory that an earlier run took would not come with it."""
     asked: list[str] = []
-    original = Session._ask
+    original = Session.ask
 
     def ask(session: Session, request: Any, *words: Any, **named: Any) -> Any:
         if session.name == "fast":
             asked.append(request["op"])
         return original(session, request, *words, **named)
 
-    monkeypatch.setattr(Session, "_ask", ask)
+    monkeypatch.setattr(Session, "ask", ask)
     outcome(tmp_path)
     assert asked.count("hello") == 1 and asked.count("run") == 1
     asked.clear()
@@ -113,6 +114,23 @@ def test_a_task_time_is_turned_into_iterations(tmp_path: Path) -> None:
     assert found["iterations"] == pytest.approx(1000, rel=0.03)
     assert found["task_seconds"] == pytest.approx(64e-6, rel=0.03)
     assert found["efficiency"] == pytest.approx(64 / 65, rel=0.03)
+
+
+def test_the_iterations_are_known_where_the_driver_does_not_start_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    starts: list[str] = []
+    original = Session.start
+
+    def start(session: Session) -> Any:
+        if session.name == "fast" and starts:
+            raise DriverError("crash", "did not start")
+        starts.extend([session.name] * (session.name == "fast"))
+        return original(session)
+
+    monkeypatch.setattr(Session, "start", start)
+    found = outcome(tmp_path, iterations=0, task=64e-6)
+    assert (found["error"], found["iterations"]) == ("crash", pytest.approx(1000, rel=0.03))
 
 
 def test_why_there_is_no_efficiency(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
