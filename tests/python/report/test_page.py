@@ -1,20 +1,22 @@
-"""The report's page without a browser: escaping, what it embeds and links, the commands of its cells."""
+"""The report's page without a browser: escaping, embedded data and links, commands, the machine in words."""
 
 import csv
 import io
 import json
 import os
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import results_folder
-from report_cells import measured, results
+from report_cells import cell, measured, results
 from report_page import Page, opened
 
 from taskgrain.answers import data
 from taskgrain.report import page
 from taskgrain.report.page import write
+from taskgrain.study.workload import REFERENCE
 
 
 def test_everything_is_escaped(tmp_path: Path) -> None:
@@ -104,3 +106,35 @@ def test_simulated_nodes_are_not_called_this_machine() -> None:
     assert "> METG with its interval<" in pages[0]
     own, narrow = "the interval is the simulation&#39;s own error", "the interval is as narrow as was asked"
     assert (own in pages[0], narrow in pages[1], ">Measured</dt>" in pages[0]) == (True, True, False)
+
+
+def test_a_line_has_the_processor_and_the_cores() -> None:
+    of_reference = {"reference": REFERENCE}
+    found = replace(
+        results(cell(**of_reference), cell("b", cores=1, **of_reference)), machine={"cpu": {"model": "X9"}}
+    )
+    assert page.machine_in_a_line(found) == "X9, 1 to 2 cores used"
+    assert page.machine_in_a_line(replace(found, machine={"cpu": "old"})) == "old, 1 to 2 cores used"
+    assert page.machine_in_a_line(results()) == ""
+
+
+def test_cores_of_another_reference_are_none_of_this_machine() -> None:
+    assert page.machine_in_a_line(results(cell(reference="of-a-gpu"))) == ""
+
+
+def test_tables_become_rows() -> None:
+    machine = {
+        "cpu": {"model": "X9", "l1d_bytes": 32768, "smt": False},
+        "caches": [{"level": 1, "kib": 32}, {"level": 2, "kib": 512}],
+        "flags": ["-O3", "-g"],
+        "time": 1.7e9,
+        "load": None,
+    }
+    assert page.listed(machine) == [
+        ("cpu: model", "X9"),
+        ("cpu: l1d", "32 KiB"),
+        ("cpu: smt", "no"),
+        ("caches", "level 1, kib 32; level 2, kib 512"),
+        ("flags", "-O3, -g"),
+        ("time", "2023-11-14 22:13 UTC"),
+    ]

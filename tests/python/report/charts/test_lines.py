@@ -1,13 +1,16 @@
-"""Tests of what charts with a line for each system share: their looks."""
+"""Tests of what charts with a line for each system share: looks, and when and from what they are drawn."""
+
+from functools import partial
 
 import altair as alt
 import pytest
 import vl_convert
 from drawn_chart import draw, every_mark
-from report_cells import measured, point, results
+from report_cells import cell, measured, point, results
 
-from taskgrain.report import look
+from taskgrain.report import look, rows
 from taskgrain.report.charts import efficiency, lines, rate, swept
+from taskgrain.report.charts.lines import of_curves
 from taskgrain.report.figures import of_chart
 from taskgrain.report.look import PAGE, PAPER
 
@@ -63,3 +66,33 @@ def test_the_name_of_the_readers_tasks_lies_beside_their_line(work: float) -> No
         one for one in drawn["line"]
         if left <= one["x"] <= left + width and abs(one["y"] - y_of_name) < 0.5 * name["fontSize"]
     ]  # fmt: skip
+
+
+WITH_SAMPLES = (point(10, 1e-6, 0.2, samples=(1e-6,)), point(100, 2e-6, 0.6))
+WITH_GAPS = results(
+    measured("a", 1e-6, "fft", curve=WITH_SAMPLES, threshold=0.8),
+    cell("b", "fft", ending="failed"),
+    measured("b", 2e-6, "dom", curve=WITH_SAMPLES[:1]),
+    cell("a", "tree", ending="unfinished"),
+)
+
+
+def test_a_panel_for_each_workload_that_has_a_curve() -> None:
+    plots = [*of_curves(WITH_GAPS, "name", "title", partial(efficiency.chart, WITH_GAPS), rows.thresholds)]
+    assert [(one.id, one.key, one.heading) for one in plots] == [
+        ("name-0", "name", "fft"),
+        ("name-1", "name", "dom"),
+    ]
+    assert plots[0].label == "Plot of title on fft, a line for each system"
+    assert [(one.cells, one.shows) for one in plots] == [((0, 1), "points"), ((2,), "points")]
+    assert [[level["value"] for level in one.levels] for one in plots] == [[0.8], [0.5]]
+
+
+def test_a_figure_for_each_workload_with_a_curve() -> None:
+    figures = of_chart(efficiency, WITH_GAPS)
+    assert [one.name for one in figures] == ["efficiency fft", "efficiency dom"]
+    fft, dom = figures
+    assert [(row["cell"], row["iterations"]) for row in fft.data["points"]] == [(0, 10), (0, 100)]
+    assert [(row["cell"], row["system"]) for row in dom.data["points"]] == [(2, "b")]
+    assert [row["value"] for row in fft.data["levels"]] == [0.8]
+    assert fft.data["samples"] == []
