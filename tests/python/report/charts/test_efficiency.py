@@ -54,6 +54,12 @@ def test_a_system_without_a_curve_is_named_with_a_cross(drawn: DrawnChart) -> No
     assert marks.keys() == {"a", "b", "c"}
 
 
+def test_intervals_of_sizes_are_named_where_something_was_measured() -> None:
+    simulated = results(measured("a", 1.5e-6, curve=CURVE, simulated=True))
+    said = [efficiency.SECTION.intro(one) for one in (FULL, simulated)]
+    assert ["interval" in one for one in said] == [True, False]
+
+
 def test_a_panel_has_the_line_of_each_threshold() -> None:
     (plot,) = efficiency.plots(FULL)
     assert [level["value"] for level in plot.levels] == [0.5, 0.7]
