@@ -25,7 +25,7 @@ def save(
 ) -> list[Path]:
     """Writes a figure for each workload with a METG into `folder`, made if need be; returns the files."""
     drawn = (
-        (f"{_mark(rows)}productivity {workload}", fitted(figure(rows)))
+        (f"{_mark(rows)}productivity {workload}", *fitted(figure(rows)))
         for workload, rows in workloads.items()
         if any(row.cell.metg.value for row in rows)
     )

@@ -40,14 +40,16 @@ def save(results: Results, folder: Path, formats: Sequence[str] = FORMATS) -> li
     """
     mark = results.origin.adjective
     figures = [*metg.together(results), *(one for chart in CHARTS for one in of_chart(chart, results))]
-    return write(((mark + one.name, fitted(one, mark.strip())) for one in figures), folder, formats)
+    return write(((mark + one.name, *fitted(one, mark.strip())) for one in figures), folder, formats)
 
 
 def of_chart(chart: Chart, results: Results) -> list[Figure]:
-    return [_figure(plot, results) for plot in chart.plots(results)]
+    plots = [*chart.plots(results)]
+    of_cells = rows.metg(results) if any(one.shows == "rows" for one in plots) else []
+    return [_figure(one, results, of_cells) for one in plots]
 
 
-def _figure(plot: Plot, results: Results) -> Figure:
+def _figure(plot: Plot, results: Results, of_cells: Sequence[Row]) -> Figure:
     """A plot with its data. The names of all its systems stand below it, also of those without a line."""
     lines: dict[str, bool] = {}
     data: dict[str, list[Row]] = {"rows": [row for some in plot.own.values() for row in some]}
@@ -56,8 +58,7 @@ def _figure(plot: Plot, results: Results) -> Figure:
         curve = bool(cell.points) and not (plot.needs_peak and cell.peak_rate is None)
         lines[cell.system] = lines.get(cell.system, False) or plot.shows != "points" or curve
     if plot.shows == "rows":
-        found = rows.metg(results)
-        data = {"rows": [found[number] for number in plot.cells]}
+        data = {"rows": [of_cells[number] for number in plot.cells]}
     elif plot.shows == "points":
         points = [row for number in plot.cells for row in rows.points(results.cells[number], number)]
         # Samples are for looking closely, on the page: thousands of them make a figure of megabytes.
@@ -70,20 +71,20 @@ def _figure(plot: Plot, results: Results) -> Figure:
     return Figure(plot.file, partial(plot.draw, PAPER), data, _across(named), key=named)
 
 
-def write(drawn: Iterable[tuple[str, Spec]], folder: Path, formats: Sequence[str]) -> list[Path]:
-    """Writes figures, each a name and a specification; raises `UsageError` or `OutputError`."""
+def write(drawn: Iterable[tuple[str, Spec, str]], folder: Path, formats: Sequence[str]) -> list[Path]:
+    """Writes figures, each a name and what `fitted` returns; raises `UsageError` or `OutputError`."""
     written: list[Path] = []
     make_folder(folder)
-    for name, spec in drawn:
+    for name, spec, svg in drawn:
         for kind in formats:
             path = _free_file(folder, name, kind, written)
-            whole_file.write(path, _content(spec, kind))
+            whole_file.write(path, _content(spec, svg, kind))
             written.append(path)
     return written
 
 
-def fitted(figure: Figure, title: str = "") -> Spec:
-    """The specification of a figure that is as wide as it should be; with a title above it.
+def fitted(figure: Figure, title: str = "") -> tuple[Spec, str]:
+    """A figure that is as wide as it should be, with a title above it: its specification, and that as SVG.
 
     How much names and results take beside the plots is known once it is drawn.
     """
@@ -103,7 +104,7 @@ def fitted(figure: Figure, title: str = "") -> Spec:
         if -figure.plots <= excess <= 0.5:
             break
         width = max(30.0, width - excess / figure.plots - 0.3)
-    return spec
+    return spec, svg
 
 
 def _across(key: Mapping[str, Style]) -> float:
@@ -149,13 +150,12 @@ def _each(key: Mapping[str, Style]) -> float:
     return _LINE + _LETTER * max(map(len, key), default=0) + 3 * _APART
 
 
-def _content(spec: Spec, kind: str) -> bytes:
+def _content(spec: Spec, svg: str, kind: str) -> bytes:
     """A figure as a file of a format."""
     if kind == "pdf":
         return bytes(vl_convert.vegalite_to_pdf(spec, vl_version=VEGALITE))
     if kind == "png":
         return bytes(vl_convert.vegalite_to_png(spec, vl_version=VEGALITE, scale=PIXELS / 72, ppi=72))
-    svg = str(vl_convert.vegalite_to_svg(spec, vl_version=VEGALITE))
     # A length without a unit would be in pixels, of which there are 96 in an inch.
     return re.sub(r'( width="[\d.]+)(" height="[\d.]+)"', r'\1pt\2pt"', svg, count=1).encode()
 
