@@ -96,6 +96,15 @@ def test_the_page_begins_with_the_best_system_and_the_order_of_the_others() -> N
     assert "No system that you can choose" in page.render(results(measured("limit", 1e-7, bound=True)), {})
 
 
+@pytest.mark.parametrize(("count", "folded"), [(5, 0), (7, 2)])
+def test_the_table_is_not_far_below_the_best_of_many_workloads(count: int, folded: int) -> None:
+    cells = (measured(one, 1e-6, f"fft/width={n}") for n in range(count) for one in ("a", "b"))
+    lead = page.render(results(*cells), {}).partition('<table id="matrix"')[0]
+    seen, _, rest = lead.partition("<details>")
+    assert [one.count("<li>fft/width=") for one in (seen, rest)] == [min(count, 5), folded]
+    assert ("<summary>2 more workloads</summary>" in rest) == (folded > 0)
+
+
 def test_simulated_nodes_are_not_called_this_machine() -> None:
     pages = [page.render(results(measured("a", 1e-6, simulated=one)), {}) for one in (True, False)]
     assert "On the simulated nodes, tasks shorter than" in pages[0] and "On this machine" not in pages[0]
