@@ -1,6 +1,7 @@
 """The results folder: nothing is lost, nothing is mixed, and every obstacle has words."""
 
 import json
+import resource
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ import zstandard
 from taskgrain.results import reader
 from taskgrain.results.lines import RunLine
 from taskgrain.results.store import Store
-from taskgrain.words.errors import InputError, UsageError
+from taskgrain.words.errors import InputError, OutputError, UsageError
 
 STUDY = {"cores": 2, "budget": 10.0, "workloads": [{"pattern": "trivial", "width": 4}]}
 MACHINE = {"host": "x"}
@@ -116,6 +117,23 @@ def test_foreign_folders_are_left_alone(tmp_path: Path) -> None:
 def test_a_read_only_file_system() -> None:
     with pytest.raises(UsageError, match="cannot be written"):
         opened(Path("/proc/taskgrain"))
+
+
+def test_a_folder_stays_whole_where_its_study_has_no_room(tmp_path: Path) -> None:
+    study = STUDY | {"title": "x" * 4000}
+    with opened(tmp_path, study) as store:
+        store.append(numbered(1))
+    before = {one.name: one.read_bytes() for one in tmp_path.iterdir() if one.is_file()}
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (len(before["study.toml"]) - 1, limits[1]))
+    try:
+        with pytest.raises(OutputError, match=r"study\.toml: cannot be written"):
+            opened(tmp_path, study | {"budget": 20.0})
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert {one.name: one.read_bytes() for one in tmp_path.iterdir() if one.is_file()} == before
+    with opened(tmp_path, study | {"budget": 20.0}) as store:
+        assert rounds(store.contents) == [1]
 
 
 def test_numbers_that_are_none_are_not_written(tmp_path: Path) -> None:
