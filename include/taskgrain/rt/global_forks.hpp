@@ -41,12 +41,12 @@ struct ThrownElsewhere : std::runtime_error {
 
 namespace detail {
 
-/// The message of `ThrownElsewhere` on other ranks, for the exception that this rank handles.
-inline std::string text_for_others(int rank) {
+/// The message of `ThrownElsewhere` on other ranks, for an exception of this rank.
+inline std::string text_for_others(int rank, const std::exception_ptr& thrown) {
   try {
-    throw;
-  } catch (const ThrownElsewhere& thrown) {  // which says where
-    return thrown.what();
+    std::rethrow_exception(thrown);
+  } catch (const ThrownElsewhere& elsewhere) {  // which says where
+    return elsewhere.what();
   } catch (...) {
     return "rank " + std::to_string(rank) + ": " + message_of_current();
   }
@@ -198,7 +198,6 @@ class GlobalForks {
     typename detail::TypedCall<R(Args...)>::Kept result{};
     auto* const bytes = reinterpret_cast<std::byte*>(&result);
     std::exception_ptr thrown;
-    std::optional<std::string> text;  // of what was thrown
     fork_join(memory_->runtime(), [&] {
       const detail::ScopedValue inside(detail::in_program, false);  // a fence would wait for ranks that take forks
       try {
@@ -211,9 +210,13 @@ class GlobalForks {
         throw;
       } catch (...) {
         thrown = std::current_exception();
-        text = detail::text_for_others(core_->rank());
       }
-      if (core_->rank() == 0) detail::failing_all(memory_->core(), [&] { core_->end(bytes, sizeof result, text); });
+      if (core_->rank() == 0)
+        detail::failing_all(memory_->core(), [&] {  // the text, too: the others help until they hear of the end
+          std::optional<std::string> text;
+          if (thrown) text = detail::text_for_others(0, thrown);
+          core_->end(bytes, sizeof result, text);
+        });
     });
     memory_->fence();  // before a rank leaves by an exception, all know of it
     if (thrown) std::rethrow_exception(thrown);

@@ -367,7 +367,7 @@ void GlobalForksOfRanks::run(const Taken& taken) {
   } catch (const RankFailed&) {
     throw;
   } catch (...) {
-    error = text_for_others(rank());
+    error = text_for_others(rank(), std::current_exception());
   }
   memory_->release();
   const auto* const text = reinterpret_cast<std::byte*>(error.data());

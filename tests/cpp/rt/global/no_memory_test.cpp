@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <new>
 #include <numeric>
+#include <stdexcept>
 #include <string>
 
 #include "allocations.hpp"
@@ -48,6 +49,18 @@ void use(GlobalMemory& memory, const GlobalArray<int>& x, GlobalForks& forks,
   EXPECT_EQ(forks.run(sum, 0U, x.size()), 2 * static_cast<int>(x.size()));
 }
 
+/// All ranks know of what a call of rank 0 throws.
+void fail(GlobalMemory& memory, GlobalForks& forks, const GlobalFunction<void()>& throws) {
+  try {
+    forks.run(throws);
+    ADD_FAILURE() << "it throws";
+  } catch (const std::domain_error&) {
+    EXPECT_EQ(memory.rank(), 0);
+  } catch (const ThrownElsewhere& thrown) {
+    if (std::string(thrown.what()) != "rank 0: no such element in this array") throw;
+  }
+}
+
 /// The call for which there is no memory throws, and can be made again, or all ranks end.
 TEST(GlobalMemory, GoesOnOrEndsWithoutMemory) {
   auto& any = *static_cast<std::atomic<bool>*>(
@@ -75,9 +88,12 @@ TEST(GlobalMemory, GoesOnOrEndsWithoutMemory) {
                 return left.join() + right;
               },
               "sum");
+          const GlobalFunction<void()> throws =
+              forks.function([]() -> void { throw std::domain_error("no such element in this array"); }, "throws");
           memory.fence();
           if (rank == refused) refuse_allocation(number);
           use(memory, x, forks, sum);
+          fail(memory, forks, throws);
         } catch (const std::bad_alloc&) {
           EXPECT_EQ(rank, refused);
         } catch (const ThrownElsewhere& thrown) {
