@@ -97,6 +97,14 @@ def test_the_reference_refuses_what_cannot_be_and_lives_on() -> None:
         assert len(reference.peak({"name": "compute_bound"}, 0.001).rates) == len(CORES)
 
 
+def test_the_reference_answers_what_is_wrong_with_its_cores() -> None:
+    program = package_folder() / "bin" / REFERENCE
+    env = os.environ | {"TASKGRAIN_CORES": "x"}
+    hello = subprocess.run([program], input='{"op":"hello"}\n', env=env, capture_output=True, text=True)
+    assert hello.returncode == 0
+    assert '"kind":"invalid"' in hello.stdout and "TASKGRAIN_CORES: 'x' is not allowed" in hello.stdout
+
+
 # What can be wrong in one answer alone is in test_answers.py.
 FAILING = {
     "dies": ("crash", "signal 11"),
