@@ -48,7 +48,7 @@ class HostsTransport final : public Transport {
   /// \param host     HostRanks::ranks
   /// \throws as MpiTransport
   HostsTransport(MPI_Comm ranks, std::unique_ptr<Segment> segment, std::vector<int> host)
-      : mpi_(ranks), shared_(std::move(segment), std::move(host), mpi_.ranks()) {}
+      : shared_(std::move(segment), std::move(host), ranks_in(ranks)), mpi_(ranks) {}
 
   int rank() const noexcept override { return mpi_.rank(); }
   int ranks() const noexcept override { return mpi_.ranks(); }
@@ -90,8 +90,8 @@ class HostsTransport final : public Transport {
  private:
   Transport& to_rank(int rank) noexcept { return shared_.reaches(rank) ? static_cast<Transport&>(shared_) : mpi_; }
 
-  MpiTransport mpi_;
   SharedTransport shared_;
+  MpiTransport mpi_;  // ends first: it waits for messages whose bytes may lie in shared memory
 };
 
 }  // namespace taskgrain::rt::detail

@@ -17,11 +17,6 @@ int rank_in(MPI_Comm comm) {
   check_mpi("MPI_Comm_rank", MPI_Comm_rank(comm, &rank));
   return rank;
 }
-int ranks_in(MPI_Comm comm) {
-  int ranks = 0;
-  check_mpi("MPI_Comm_size", MPI_Comm_size(comm, &ranks));
-  return ranks;
-}
 
 /// The largest tag. MPI defines the attribute for MPI_COMM_WORLD only.
 int most_tag() {
@@ -32,6 +27,12 @@ int most_tag() {
 }
 
 }  // namespace
+
+int ranks_in(MPI_Comm comm) {
+  int ranks = 0;
+  check_mpi("MPI_Comm_size", MPI_Comm_size(comm, &ranks));
+  return ranks;
+}
 
 MpiTransport::MpiTransport(MPI_Comm ranks, MpiTransportOptions options)
     : comm_(ranks), options_(options), any_thread_(library_.thread_level() >= MPI_THREAD_MULTIPLE),

@@ -58,6 +58,9 @@ inline std::int64_t ticks() noexcept {
 #endif
 }
 
+/// The number of ranks of a communicator. \throws std::runtime_error  what MPI says
+int ranks_in(MPI_Comm comm);
+
 /// The same on all ranks.
 struct MpiTransportOptions {
   int receives = 8;                                ///< posted at a time; each makes a poll a little longer
