@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
-#include <cstdlib>
 #include <ctime>
 #include <vector>
 
@@ -42,7 +41,11 @@ double median_seconds(rt::Sequence& sequence, const Call& call) {
 
 }  // namespace
 
-int main() {
+int main(int argc, char**) {
+  if (argc > 1) {
+    std::fprintf(stderr, "usage: taskgrain-run -n RANKS taskgrain-rank-sequences\n");
+    return 2;
+  }
   constexpr int blocks = 4;
   rt::Communicator comm;
   const int all = blocks * comm.ranks();

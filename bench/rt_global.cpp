@@ -9,7 +9,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdio>
-#include <cstdlib>
 #include <ranges>
 
 #include "taskgrain/rt.hpp"
@@ -91,7 +90,11 @@ void forks(rt::Runtime& runtime) {
 
 }  // namespace
 
-int main() {
+int main(int argc, char**) {
+  if (argc > 1) {
+    std::fprintf(stderr, "usage: taskgrain-run -n 2 taskgrain-rt-global\n");
+    return 2;
+  }
   rt::Communicator comm;
   rt::Runtime runtime({.communicator = &comm});
   const rt::Pinned pinned(runtime.cores()[0]);  // else each wait does and undoes it

@@ -60,7 +60,7 @@ int main(int argc, char** argv) {
   int rank = 0, ranks = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-  if (ranks != 2) {
+  if (argc > 1 || ranks != 2) {
     if (rank == 0) std::fprintf(stderr, "usage: mpirun -n 2 taskgrain-messages-mpi; ranks: %d\n", ranks);
     MPI_Finalize();
     return 2;

@@ -97,9 +97,9 @@ void measure_tasks(rt::Communicator& comm) {
 
 }  // namespace
 
-int main() {
+int main(int argc, char**) {
   rt::Communicator comm;
-  if (comm.ranks() != 2) {
+  if (argc > 1 || comm.ranks() != 2) {
     if (comm.rank() == 0)
       std::fprintf(stderr, "usage: taskgrain-run -n 2 taskgrain-messages-taskgrain; ranks: %d\n", comm.ranks());
     return 2;
