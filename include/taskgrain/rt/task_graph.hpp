@@ -142,7 +142,7 @@ class TaskGraph {
       throw UsageError(names_.graph() + " has no communicator: make it with TaskGraph(communicator, name)");
   }
   Node add(Record record, std::string name) {
-    if (number_ == 0) number_ = detail::new_graph_number();
+    if (nodes_.empty()) number_ = detail::new_graph_number();  // another one after all nodes have been moved away
     nodes_.push_back(std::move(record));
     names_.name(nodes_.size() - 1, std::move(name));
     return {static_cast<std::uint32_t>(nodes_.size() - 1), number_};

@@ -195,6 +195,10 @@ TEST(TaskGraphs, KeepTheirNodesWhenTheyAreCopiedOrMoved) {
   copy.edge(a, b);
   TaskGraph moved = std::move(graph);
   moved.edge(a, b);
+  const auto after_move = graph.task(0, [] {});
+  graph.task(0, [] {});
+  EXPECT_THROW(graph.edge(a, b), UsageError);
+  EXPECT_THROW(moved.edge(after_move, b), UsageError);
   graph = TaskGraph("second");
   graph.task(0, [] {});
   EXPECT_THROW(graph.edge(a, b), UsageError);
