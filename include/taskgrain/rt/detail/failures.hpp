@@ -1,9 +1,9 @@
 #pragma once
 
-/// What tasks have thrown, until a thread that waits throws it, or it is printed because nobody does.
+/// Keeps the exceptions of tasks until a thread that waits throws them. Those that no thread throws are printed.
 ///
-/// Each failure is told once: what a task passes on, such as the failure of a launch, is thrown here and there, and has
-/// one `told`.
+/// The user is told of each failure once. A task may throw on what another one has thrown, such as the failure of a
+/// launch that it waited for. These are two failures for the waits that throw them, but they share one `told`.
 
 #include <atomic>
 #include <exception>
@@ -18,39 +18,42 @@
 
 namespace taskgrain::rt::detail {
 
-/// From any thread.
+/// The failures of an engine. Any thread may call these functions.
 class Failures {
  public:
   using List = std::vector<std::shared_ptr<Failure>>;
 
   /// Lets the next wait throw the exception that is being handled. The handler does not fail: it drops nothing.
   void report(Handler& handler, const std::string& task) noexcept;
-  /// The last of a handler. \pre there is one
+  /// The last failure of a handler. \pre there is one
   std::exception_ptr of(const Handler& handler) const noexcept;
-  /// Whether a wait has still to throw one of this handler.
+  /// True if the handler has a failure that no wait has thrown yet.
   bool any_of(const Handler& handler) const noexcept;
-  /// What a wait for a handler alone begins with, for `take_new`.
+  /// The number of failures that are old for a wait for this handler alone, which begins now. The wait gives it to
+  /// `take_new`. The failure that has stopped the handler is new, unless a wait has thrown it already.
   unsigned seen(const Handler& handler) const noexcept;
-  /// The last of a handler, if it is none of those that were seen; else null.
+  /// Takes the last failure of a handler, so that its wait throws it; null if there is none since `seen`.
   std::exception_ptr take_new(const Handler& handler, unsigned seen) noexcept;
-  /// Those of these handlers. All or nothing: \throws std::bad_alloc
+  /// Takes the failures of these handlers that no wait has thrown. \throws std::bad_alloc  and takes none then
   List take(const std::vector<Handler*>& handlers);
   List take_all() noexcept;
-  /// The failure of an event, which its wait throws.
+  /// Takes the failure of an event, which its wait throws.
   void take(const std::exception_ptr& failure) noexcept;
-  /// Whether a failure here only repeats that another rank has failed.
+  /// True if a failure here only repeats that another rank has failed.
   static bool comes_from_ranks(const Failure& failure) noexcept;
 
-  /// A wait is about to throw it.
+  /// Notes that a wait is about to throw it.
   static void note_thrown(const std::exception_ptr& failure) noexcept;
   /// Throws the first, and prints the others.
   [[noreturn]] void throw_first(const List& failures);
-  /// What no wait will throw. Where it was told, or is still to be told with what has passed it on, this does nothing.
+  /// Prints an exception that no wait will throw. Does nothing if the user was told of this failure already, or if a
+  /// task has thrown it on, and a wait may still throw it from there.
   void print(const std::exception_ptr& failure) noexcept;
   static void print(const char* message) noexcept;
-  /// Prints what no wait has thrown of a handler.
+  /// Prints the failures of a handler that no wait has thrown.
   void print_unreported(const Handler* handler) noexcept;
-  /// Calls what waits where nobody is who could catch: prints what it throws, unless somebody was told.
+  /// Calls `call`, which waits where no caller could catch an exception. Prints what it throws, unless the user was
+  /// told of that already.
   template <typename Call>
   void quietly(const Call& call) noexcept {
     const ScopedValue prints(prints_, true);
@@ -63,7 +66,7 @@ class Failures {
   }
 
  private:
-  /// Of an exception of a task; else null.
+  /// The `told` of an exception of a task; null for others.
   static std::shared_ptr<std::atomic<Told>> told_of(const std::exception_ptr& failure) noexcept;
 
   static inline constinit thread_local bool prints_ = false;  // what this thread's waits throw

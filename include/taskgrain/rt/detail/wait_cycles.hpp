@@ -15,21 +15,22 @@ class Worker;
 
 /// The waits of an engine that take long.
 ///
-/// What lies on a stack above a wait is a part of what is waited for, so all that a worker runs needs what its last
-/// wait is for. Therefore waits that are not over, each for something that the next one's worker runs, and the last for
-/// something of the first one's, never end. The worker that comes last finds the others here.
+/// While a worker waits, everything that it has begun lies on its stack below that wait, and goes on only when the wait
+/// ends. So everything that worker A has begun needs the thing that A waits for. If worker B runs that thing, and B
+/// itself waits for something that A runs, neither wait ever ends. Longer circles are alike. Each wait is entered here
+/// under one mutex, so the worker that closes a circle finds all the others.
 class WaitCycles {
  public:
-  /// What a worker waits for. It lives as long as the wait.
+  /// The thing that a worker waits for. It lives as long as the wait.
   class Wait {
    public:
     Wait(const Wait&) = delete;
     Wait& operator=(const Wait&) = delete;
 
     virtual bool over() const noexcept = 0;
-    /// Who runs it; null while that is not known.
+    /// The worker that runs it; null while that is not known.
     virtual Worker* runner() const noexcept = 0;
-    /// Null if it is none.
+    /// The future that is waited for; null if it is something else.
     virtual const FutureState* future() const noexcept { return nullptr; }
     /// Ends the wait for a future with an error that names all of the circle.
     virtual void refuse(const std::string& /*circle*/) noexcept {}
