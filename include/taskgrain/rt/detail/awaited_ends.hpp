@@ -18,7 +18,7 @@ namespace taskgrain::rt::detail {
 
 class Failures;
 
-/// From any thread.
+/// The events of an engine's handlers. Any thread may call these functions.
 class AwaitedEnds {
  public:
   /// \param failures  where what their callbacks throw is reported

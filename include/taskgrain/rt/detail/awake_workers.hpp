@@ -1,6 +1,6 @@
 #pragma once
 
-/// Which workers are awake. One that is about to sleep looks for work at those alone, and one that wakes is told
+/// The workers that are awake. One that is about to sleep looks for work at those alone, and one that wakes is told
 /// whether others sleep.
 ///   bit k is clear  ⇒  worker k is parked, and has no task, no fork and no loop
 ///

@@ -26,7 +26,7 @@ class Batch {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// Whether the next task goes into the queue of the worker instead.
+  /// True if the next task goes into the queue of the worker instead.
   bool one_by_one() noexcept {
     if (one_by_one_ == 0) [[likely]]
       return false;
@@ -102,7 +102,7 @@ class Batch {
   unsigned alone_ = 0;  // batches of one task, one after the other
 };
 
-/// Where there are none.
+/// The place of a batch in flows without batches.
 struct NoBatch {};
 
 }  // namespace taskgrain::rt::detail

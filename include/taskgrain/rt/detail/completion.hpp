@@ -73,7 +73,7 @@ class Completion {
 
   // -- by worker 0
 
-  /// Whether nothing is left to do: no worker has work, no message is in flight, and there is no hold.
+  /// True if nothing is left to do: no worker has work, no message is in flight, and there is no hold.
   /// \param of    of(w) is the IdleState of worker w
   /// \param held  held() is whether a hold exists that counts for this wait
   template <typename Of, typename Held>
@@ -101,7 +101,7 @@ class Completion {
 
   // -- by the others
 
-  /// Whether this worker must wake worker 0. Called after it has published that it is idle and has passed a light
+  /// True if this worker must wake worker 0. Called after it has published that it is idle and has passed a light
   /// barrier: either it sees that it is awaited, or worker 0 sees it idle in the scan before its sleep (Dekker).
   bool awaits(std::size_t worker) const noexcept {
     const std::size_t awaited = awaited_.load(std::memory_order_relaxed);

@@ -127,8 +127,8 @@ class Counters {
       walked(slots);
   }
 
-  /// Where words are equal no factor helps, so the next is tried when as many slots again have been walked as up to the
-  /// last: by an insert, before it does anything else.
+  /// Counts slots of a long walk. At the limit, the next insert tries another factor before it does anything else. Each
+  /// trial doubles the limit, because no factor helps where the words of keys are equal.
   void walked(std::size_t slots) noexcept {
     if ((walked_ += slots) >= walk_limit_) room_ = 0;
   }

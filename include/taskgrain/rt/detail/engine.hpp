@@ -47,11 +47,11 @@ class Engine {
   explicit Engine(RuntimeOptions options);
   ~Engine();
 
-  /// As given, with defaults filled in.
+  /// The options as given, with defaults filled in.
   const RuntimeOptions& options() const noexcept { return options_; }
   int workers() const noexcept { return static_cast<int>(workers_.size()); }
   Worker& worker(int index) noexcept { return *workers_[static_cast<std::size_t>(index)]; }
-  /// Whether the calling thread runs functions of messages, one at a time on this rank.
+  /// True if the calling thread runs functions of messages, one at a time on this rank.
   bool takes_messages() const noexcept { return progress_ != nullptr && progress_->runs_here(); }
   /// The worker whose thread calls; null in threads that are no workers of this engine.
   Worker* here() const noexcept { return here(this); }
@@ -79,7 +79,7 @@ class Engine {
   /// Sets the event when a wait finds that nothing of the handler is left; fails it as soon as the handler fails or is
   /// stopped, or if it has and no wait has said so. \pre the handler is a flow's, whose `done` takes no lock
   void set_when_done(Handler& handler, const Event& event);
-  /// For error messages: the tasks that wait on the calling worker; empty if there are none, or no worker calls.
+  /// The tasks that wait on the calling worker, for error messages; empty if there are none, or no worker calls.
   std::string waiting_here() const noexcept;
   /// While it lives, this thread runs callbacks of events. They may remove the handler that runs them, which is in use
   /// until they return: such a handler is retired, and dropped later.
@@ -128,7 +128,7 @@ class Engine {
   friend class WorkerThreads;
   friend class MainWorker;
 
-  /// Whether everything is done: no worker has work, no message is on its way, and neither the runtime nor a flow is
+  /// True if everything is done: no worker has work, no message is on its way, and neither the runtime nor a flow is
   /// held. Only worker 0 calls it.
   /// \param alone  if given, holds of other flows do not count
   bool quiescent(const Handler* alone = nullptr) noexcept;

@@ -101,7 +101,7 @@ class Handler {
   /// A run of the whole runtime has ended. Called by each worker's thread.
   virtual void run_ended(int /*worker*/) noexcept {}
 
-  /// Whether it ends by itself when other ranks do their part.
+  /// True if it ends by itself when other ranks do their part.
   virtual bool across_ranks() const noexcept { return false; }
   /// Releases what belongs to the engine or the ranks. Called when it is done and removed: a thread outside may keep
   /// the handler itself for longer than these live.
@@ -110,13 +110,13 @@ class Handler {
   /// is none.
   virtual Handler* companion() noexcept { return nullptr; }
 
-  /// By which entries name it (handlers.hpp): an address would mean nothing on another rank.
+  /// The number by which entries name it (handlers.hpp): an address would mean nothing on another rank.
   std::uint32_t number() const noexcept { return number_; }
-  /// Whether a thread outside holds it, because it may still fulfill something.
+  /// True if a thread outside holds it, because it may still fulfill something.
   bool held() const noexcept { return holds_.load(std::memory_order_acquire) != 0; }
-  /// Whether the engine is gone: a face that ends after its runtime must not touch it.
+  /// True if the engine is gone: a face that ends after its runtime must not touch it.
   bool engine_ended() const noexcept { return engine_ended_.load(std::memory_order_acquire); }
-  /// Whether a task has failed, so that the rest is dropped. Workers load it for each task.
+  /// True if a task has failed, so that the rest is dropped. Workers load it for each task.
   bool failed() const noexcept { return failed_.load(std::memory_order_acquire); }
 
  protected:

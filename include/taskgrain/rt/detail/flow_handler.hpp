@@ -192,8 +192,8 @@ class FlowHandler final : public Handler {
     }
   }
 
-  /// What `after` calls: where a task has run, and where a worker is notified of that.
-  /// \tparam ran  here: then other workers that own successors are notified
+  /// The function that `after` calls with each successor, where a task has run, and where a worker is notified of that.
+  /// \tparam ran  the task has run here: then other workers that own successors are notified
   template <bool ran>
   struct Notify {
     FlowHandler& flow;
@@ -219,7 +219,7 @@ class FlowHandler final : public Handler {
       }
     }
   };
-  /// What `after` calls in a thread outside, and for a trace.
+  /// The function that `after` calls with each successor in a thread outside, and for a trace.
   struct ForEach {
     std::function<void(Key)> each;
 
@@ -393,7 +393,7 @@ class FlowHandler final : public Handler {
       throw;
     }
   }
-  /// As pack_key; a key that cannot be copied has ended.
+  /// Packs a key as pack_key does. If the key cannot be copied, counts its task as ended.
   static PackedKey<K> pack_begun(Share& share, Key key) {
     try {
       return pack_key<K>(key);

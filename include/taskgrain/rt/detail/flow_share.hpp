@@ -1,6 +1,6 @@
 #pragma once
 
-/// What one worker has of a Taskflow. Only its thread writes it.
+/// The part of a Taskflow that one worker has. Only its thread writes it.
 
 #include <cstddef>
 #include <cstdint>
@@ -19,7 +19,7 @@
 
 namespace taskgrain::rt::detail {
 
-/// Which workers were notified of the task that ran last.
+/// The workers that were notified of the task that ran last.
 class Notified {
  public:
   void next_task() noexcept { ++task_; }

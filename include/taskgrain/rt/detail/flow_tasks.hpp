@@ -60,7 +60,7 @@ class FlowTasks {
     else
       return static_cast<int>(worker_of_key<K>(key, workers_));
   }
-  /// Whether tasks have a priority or may be bound.
+  /// True if tasks have a priority or may be bound.
   bool ranked() const noexcept {
     if constexpr (by_setters)
       return functions.ranked;

@@ -64,11 +64,11 @@ class GlobalForksCore {
   virtual bool join(GlobalFrame& frame) = 0;
   /// \returns when nobody runs it, and nobody will
   virtual void drop(GlobalFrame& frame) noexcept = 0;
-  /// By all ranks, before and after `call` runs on rank 0, and the others take parts of it.
+  /// Begins a run. All ranks call it, before `called` runs on rank 0 and the others take parts of it.
   virtual void begin(const GlobalCall& called) = 0;
-  /// By ranks but 0: runs calls of others until rank 0 ends.
+  /// Runs calls of others until rank 0 ends. All ranks but 0 call it.
   virtual void help(std::byte* result, std::size_t bytes) = 0;
-  /// By rank 0. \param error  what it has thrown
+  /// Ends the run with its result. Rank 0 calls it. \param error  what the call has thrown
   virtual void end(const std::byte* result, std::size_t bytes, const std::optional<std::string>& error) = 0;
 };
 

@@ -19,11 +19,11 @@ class Communicator;
 struct GlobalMemoryOptions {
   /// The most bytes of copies of what other hosts own. What is checked out has to fit.
   std::size_t cache_bytes = std::size_t{64} << 20;
-  /// Whether ranks of one host read and write each other's elements where they are. False: each rank is a host of its
+  /// True: ranks of one host read and write each other's elements where they are. False: each rank is a host of its
   /// own, to try here what a program does on several.
   bool in_place = true;
-  /// Whether each `fence` looks for races: two uses of an element since the last one, of which one writes, by two ranks
-  /// or by two calls of the body of a loop. It keeps each checkout until then.
+  /// True: each `fence` looks for races, that is, for two uses of an element since the last fence, of which one writes,
+  /// by two ranks or by two calls of the body of a loop. The memory keeps each checkout until then.
   bool check = false;
 };
 
@@ -37,11 +37,11 @@ struct GlobalLayout {
   int owner(std::size_t index) const noexcept {
     return static_cast<int>((static_cast<std::size_t>(first) + index / block) % static_cast<std::size_t>(ranks));
   }
-  /// Which block of each turn is of a rank.
+  /// The number of a rank's block in each turn.
   std::size_t place(int rank) const noexcept {
     return static_cast<std::size_t>(rank < first ? rank - first + ranks : rank - first);
   }
-  /// How many elements of a rank lie before an index.
+  /// The number of a rank's elements that lie before an index.
   std::size_t before(int rank, std::size_t index) const noexcept {
     const std::size_t turn = block * static_cast<std::size_t>(ranks), begin = place(rank) * block;
     const std::size_t rest = index % turn;
@@ -55,7 +55,7 @@ struct GlobalLayout {
 
 struct GlobalCopy;
 
-/// By what any rank finds an array.
+/// The name by which any rank finds an array.
 struct GlobalName {
   std::uint64_t number;      ///< the same on all ranks; of one that a rank has made alone, that rank is in it
   std::size_t size, offset;  ///< of the elements in the memory of that rank, if it shares it
@@ -74,8 +74,8 @@ struct GlobalStorage {
   mutable std::size_t longest_copy = 0;  ///< the most elements of a copy that was listed since the last fence
 };
 
-/// Which of the calls that may run beside each other this thread is in: 0 for the program of the rank, or 1 + the
-/// number of the call in a loop.
+/// The number of the call that this thread is in, among those that may run beside each other: 0 for the program of the
+/// rank, or 1 + the number of the call in a loop.
 inline constinit thread_local std::uint64_t global_strand = 0;
 
 /// The part of a rank in the memory of all.
@@ -92,23 +92,23 @@ class GlobalMemoryCore {
 
   virtual int rank() const noexcept = 0;
   virtual int ranks() const noexcept = 0;
-  /// By all ranks. The elements are zeros. \param block  0: as few blocks as ranks
+  /// Makes an array of zeros. All ranks call it. \param block  0: as few blocks as ranks
   virtual GlobalStorage& add(std::string name, std::size_t size, std::size_t element_bytes, std::size_t block) = 0;
-  /// By this rank alone.
+  /// Makes an array whose elements are all of this rank, which alone calls it.
   virtual GlobalStorage& add_own(std::string name, std::size_t size, std::size_t element_bytes) = 0;
   /// \throws UsageError  it has ended
   virtual std::shared_ptr<GlobalStorage> find(const GlobalName& name, std::size_t element_bytes) = 0;
   /// The next fence frees it; what this rank has made alone, it frees now.
   virtual void remove(GlobalStorage& storage) noexcept = 0;
-  /// By all ranks.
+  /// Does GlobalMemory::fence. All ranks call it.
   virtual void fence() = 0;
-  /// By all ranks. As `fence`, and nothing is used any more.
+  /// Waits as `fence` does. All ranks call it, and use nothing afterwards.
   virtual void close() noexcept = 0;
   /// Waits until what this rank has written is at home, so that another rank may read it.
   virtual void release() = 0;
   /// Forgets copies, so that this rank reads what others have written.
   virtual void acquire() noexcept = 0;
-  /// Whether uses are noted from now on.
+  /// Begins or ends to note uses.
   virtual void look_for_races(bool looks) noexcept = 0;
   /// Answers other hosts, if it has not for some microseconds: between the calls of a loop, which may be long.
   virtual void answer_now_and_then() = 0;
@@ -126,7 +126,7 @@ class GlobalMemoryCore {
                     const std::source_location& where) = 0;
 };
 
-/// What a rank does alone while others wait for it: what it throws fails them all.
+/// Calls `call`, which this rank does alone while others wait for it. An exception fails them all.
 template <typename Call>
 auto failing_all(GlobalMemoryCore& memory, const Call& call) {
   try {

@@ -1,6 +1,6 @@
 #pragma once
 
-/// What a node of a graph is made of: what it does, how its device starts, and what it is called.
+/// The parts of a node of a graph: its function, the start of its device, and its name.
 
 #include <cstddef>
 #include <cstring>
@@ -91,7 +91,7 @@ struct Start {
   }
 };
 
-/// What errors and traces call the tasks of a graph.
+/// The names of the tasks of a graph, for errors and traces.
 class TaskNames {
  public:
   explicit TaskNames(std::string graph) : graph_(std::move(graph)) {}

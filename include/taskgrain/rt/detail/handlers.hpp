@@ -21,7 +21,7 @@ class Handlers {
  public:
   Handlers() { grow(64); }
 
-  /// By any thread. What names the handler comes after `add` and before `remove`.
+  /// The handler of a number. Any thread calls it, with a number that it has got after `add` and uses before `remove`.
   Handler& operator[](std::uint32_t number) const noexcept { return *table_.load(std::memory_order_acquire)[number]; }
 
   // -- by one thread at a time

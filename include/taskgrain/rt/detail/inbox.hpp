@@ -105,7 +105,7 @@ class Inbox {
 /// Messages from threads outside to one worker: a list under a mutex.
 class alignas(apart) InjectionQueue {
  public:
-  /// By any thread. \param counted  is called before the worker can take the message
+  /// Adds a message. Any thread calls it. \param counted  is called before the worker can take the message
   template <typename Counted>
   void put(const Entry& message, const Counted& counted) {
     const std::lock_guard lock(mutex_);

@@ -1,8 +1,7 @@
 #pragma once
 
 /// The handlers that an engine keeps: from `add` until `forget`, when nothing of them is left. One that is removed
-/// while
-/// it is in use is retired meanwhile.
+/// while it is in use is retired meanwhile.
 ///   kept_[handler.place_] is the handler, as long as it is kept
 
 #include <cstddef>
@@ -15,7 +14,7 @@
 
 namespace taskgrain::rt::detail {
 
-/// From any thread.
+/// The table of an engine's handlers. Any thread may call these functions.
 class KeptHandlers {
  public:
   using List = std::vector<std::shared_ptr<Handler>>;
@@ -28,7 +27,7 @@ class KeptHandlers {
   bool take_retired(const std::shared_ptr<Handler>& handler) noexcept;
   List retired() const;
   List all() const;
-  /// Those that no thread waits for alone.
+  /// The handlers that no thread waits for alone.
   List unwaited() const;
   /// A thread waits for a handler alone, or does so no more.
   void add_waiters(Handler& handler, int number) noexcept;

@@ -34,7 +34,8 @@ concept Plain =
 template <typename K>
 concept Parts = TupleLike<K> && !Plain<K> && !Hashed<K>;
 
-/// What a key must be. The functions below leave out what is missing, so that the compiler says this alone.
+/// True for a type that can be a key. The functions below leave out what is missing, so that the compiler complains of
+/// this alone.
 template <typename K>
 constexpr bool is_key() {
   if constexpr (Plain<K>)
@@ -135,7 +136,7 @@ template <std::integral N>
 std::string number_text(N number) {
   return number_text(static_cast<std::conditional_t<std::is_signed_v<N>, std::int64_t, std::uint64_t>>(number));
 }
-/// What `print` prints of a value.
+/// The text that `print` prints of a value.
 std::string printed(const void* value, void (*print)(std::ostream& out, const void* value));
 
 /// The key for people: what `<<` prints, tuples as (1, 2), and "?" for what cannot be shown.

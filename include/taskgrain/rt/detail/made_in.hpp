@@ -1,7 +1,7 @@
 #pragma once
 
-/// Where an engine was made: in this process or its parent, and in the tasks of which engines. A child of a fork must
-/// not use the engine, whose threads it does not have. A task must not wait for an engine that it runs in.
+/// The place where an engine was made: in this process or its parent, and in the tasks of which engines. A child of a
+/// fork must not use the engine, whose threads it does not have. A task must not wait for an engine that it runs in.
 
 #include <atomic>
 #include <cstdint>
@@ -13,19 +13,19 @@ namespace taskgrain::rt::detail {
 
 class MadeIn {
  public:
-  /// By the engine, when it is made.
+  /// Notes the place. The engine makes it when it is made itself.
   MadeIn();
   MadeIn(const MadeIn&) = delete;
   MadeIn& operator=(const MadeIn&) = delete;
 
-  /// Whether this process is a child that was forked after the engine was made.
+  /// True if this process is a child that was forked after the engine was made.
   bool of_parent() const noexcept { return forks_ != forks.load(std::memory_order_relaxed); }
   /// \throws UsageError  it is one
   void check_process() const {
     if (of_parent()) [[unlikely]]
       refuse_child();
   }
-  /// Whether a task of the engine calls, or a task of an engine that was made in such a task. As when it calls `exit`.
+  /// True if a task of the engine calls, or a task of an engine that was made in such a task; as when it calls `exit`.
   bool in_task() const noexcept;
   /// \throws UsageError  a task of the engine calls: it would wait for itself
   void check_no_task() const;

@@ -42,10 +42,10 @@ class alignas(apart) Mailbox {
     return Owner(new (memory) Mailbox(capacity, number));
   }
 
-  /// Of the receiver's mailboxes, counted from 0.
+  /// The number among the receiver's mailboxes, counted from 0.
   int number() const noexcept { return number_; }
 
-  /// By the sender. False if there is no room.
+  /// Appends an entry. The sender calls it. \returns false if there is no room
   /// \param what  the payload; the receiver gets the words that it fills, and no others
   template <typename What>
     requires Payload::fits<What>
@@ -69,7 +69,7 @@ class alignas(apart) Mailbox {
     return true;
   }
 
-  /// By the receiver. False if the ring is empty.
+  /// Takes the oldest entry. The receiver calls it. \returns false if the ring is empty
   bool pop(Entry& entry) noexcept {
     const std::size_t number = received_.load(std::memory_order_relaxed);
     const std::uint64_t head = slots_[number & mask_].head.load(std::memory_order_acquire);
@@ -83,7 +83,7 @@ class alignas(apart) Mailbox {
     return true;
   }
 
-  /// By the receiver.
+  /// True if there is no entry. The receiver calls it.
   bool empty() const noexcept {
     const std::size_t number = received_.load(std::memory_order_relaxed);
     return (slots_[number & mask_].head.load(std::memory_order_acquire) & 1) != lap(number);
@@ -94,7 +94,8 @@ class alignas(apart) Mailbox {
     std::atomic<std::uint64_t> head{0};
     std::uint64_t payload = 0;
   };
-  /// With the first entry of a line the receiver lets the next line come, where further entries may lie already.
+  /// The slots of a cache line. With the first entry of a line the receiver prefetches the next line, where further
+  /// entries may lie already.
   static constexpr std::size_t slots_in_line = 64 / sizeof(Slot);
 
   Mailbox(std::size_t capacity, int number) noexcept

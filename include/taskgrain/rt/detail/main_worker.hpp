@@ -19,7 +19,7 @@ class MainWorker {
  public:
   class Guard;
 
-  /// Whether the calling thread is worker 0.
+  /// True if the calling thread is worker 0.
   bool is_here() {
     const std::lock_guard lock(mutex_);
     return taken && thread_ == std::this_thread::get_id();

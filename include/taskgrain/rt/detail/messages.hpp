@@ -100,7 +100,7 @@ class SharedMemory {
   virtual std::size_t offset(const std::byte* piece) const noexcept = 0;
   /// \pre shared_with(rank)
   virtual std::byte* at(int rank, std::size_t offset) const noexcept = 0;
-  /// Whether a rank, perhaps this one, is of this host, and so shares memory with this one.
+  /// True if a rank, perhaps this one, is of this host, and so shares memory with this one.
   virtual bool shared_with(int rank) const noexcept = 0;
 
  protected:
@@ -121,14 +121,14 @@ class Messages {
   virtual const char* transport_name() const noexcept = 0;
   virtual ProgressEngine& progress_engine() noexcept = 0;
 
-  /// By all ranks in the same order. \returns the kind, at an address that does not change
+  /// Adds a kind. All ranks add the same ones in the same order. \returns the kind, at an address that does not change
   virtual const MessageKind& add(MessageKind kind) = 0;
   /// Sends the arguments. \param message  began with `begin`
   virtual void send(int rank, const MessageKind& kind, Writer& message) = 0;
   virtual void send_large(int rank, const MessageKind& kind, Writer& head, std::span<const std::byte> body) = 0;
   /// Null if this rank shares none with others.
   virtual SharedMemory* shared_memory() noexcept = 0;
-  /// Whether an engine has joined and has not left.
+  /// True if an engine has joined and has not left.
   virtual bool in_use() const noexcept = 0;
   virtual void progress() = 0;
   /// Takes what comes until `done()`, in the program or in a task. \throws RankFailed; as check_may_wait
@@ -148,7 +148,7 @@ class Messages {
   /// Reserves `count` tags for persistent messages. All ranks call it in the same order with the same count.
   /// \returns the first of them \throws std::runtime_error on all ranks if there are no more
   virtual int persistent_tags(int count) = 0;
-  /// By a thread that may poll. \throws std::runtime_error
+  /// Makes a message that is sent again and again. A thread that may poll calls it. \throws std::runtime_error
   virtual std::unique_ptr<PersistentMessage> persistent(PersistentMessage::Plan plan) = 0;
   /// PersistentMessage::allow, which also counts them as queued for termination detection. They start with
   /// `start_persistent`, or the next poll.

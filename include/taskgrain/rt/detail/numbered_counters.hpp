@@ -1,7 +1,7 @@
 #pragma once
 
-/// As Counters, for keys that have numbers, mostly consecutive ones of the tasks that wait at a time. Owned by one
-/// thread.
+/// Counters for keys that have numbers. The numbers of the tasks that wait at a time are mostly consecutive. One thread
+/// owns them.
 ///
 /// The slot of a key is its number, modulo the slots: no hash, no search. A key whose slot is taken is in a table of
 /// Counters instead. If that happens while an eighth of the slots are taken or more, their number is doubled.
@@ -34,7 +34,7 @@ class NumberedCounters {
   };
 
  public:
-  /// Where the slots are, until the next key is inserted.
+  /// The place of the slots, until the next key is inserted.
   struct Slots {
     Slot* first;
     std::size_t mask;
@@ -51,7 +51,7 @@ class NumberedCounters {
     --slot.count;
     return true;
   }
-  /// Whether the slot holds the key, and it waits for one fulfilment. Then `take_out` may take it out.
+  /// True if the slot holds the key, and it waits for one fulfilment. Then `take_out` may take it out.
   static bool waits_for_one(const Slot& slot, const K& key) noexcept {
     return slot.count == 1 && same_key(slot.key, key);
   }
@@ -59,7 +59,7 @@ class NumberedCounters {
     slot.count = 0;
     resize(size_.load(std::memory_order_relaxed) - 1);
   }
-  /// Whether no key whose slot this is waits. Then `fill` may put one there.
+  /// True if no key whose slot this is waits. Then `fill` may put one there.
   bool is_free(const Slot& slot) const noexcept { return slot.count == 0 && others_.size() == 0; }
   /// \pre count > 0
   void fill(Slot& slot, const K& key, std::int32_t count) noexcept {
@@ -127,7 +127,7 @@ class NumberedCounters {
     others_.insert(key, count);
     resize(size_.load(std::memory_order_relaxed) + 1);
   }
-  /// Those that had a slot each still have one.
+  /// Doubles the slots. Keys that had a slot each still have one.
   void grow() {
     std::vector<Slot, ApartAllocator<Slot>> old(2 * slots_.size());
     old.swap(slots_);

@@ -9,7 +9,7 @@
 
 namespace taskgrain::rt::detail {
 
-/// What travels.
+/// The form in which a key travels: itself, or a pointer to its box.
 template <typename K>
 using PackedKey = std::conditional_t<Payload::fits<K>, K, K*>;
 

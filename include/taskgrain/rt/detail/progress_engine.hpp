@@ -14,30 +14,30 @@ class ProgressEngine {
  public:
   // -- by any thread
 
-  /// Whether a poll has something to do. A few loads.
+  /// True if a poll has something to do. It takes a few loads.
   virtual bool anything() const noexcept = 0;
-  /// Whether only a poll shows arrivals (MPI). Then an idle worker polls all the time.
+  /// True if only a poll shows arrivals (MPI). Then an idle worker polls all the time.
   virtual bool only_polls_show() const noexcept = 0;
   /// Delivers messages that have arrived, and sends those that wait. Does nothing while another thread polls.
   virtual void poll() noexcept = 0;
   /// This rank begins to poll. Called by the first wait, because before it the program makes the objects that functions
   /// of messages use.
   virtual void open() noexcept = 0;
-  /// Whether the calling thread may poll; below MPI_THREAD_MULTIPLE only one may.
+  /// True if the calling thread may poll; below MPI_THREAD_MULTIPLE only one may.
   virtual bool may_poll() const noexcept = 0;
   /// The doorbell of this rank (Transport::doorbell); null if there is none.
   virtual std::atomic<std::uint32_t>* doorbell() noexcept = 0;
-  /// Whether threads of several ranks share a processor, so that a thread that waits should soon yield.
-  /// Takes some hundred nanoseconds.
+  /// True if threads of several ranks share a processor, so that a thread that waits should soon yield.
+  /// It takes some hundred nanoseconds.
   virtual bool oversubscribed() const noexcept = 0;
-  /// Whether any rank has failed. Then every wait throws what `raise` throws.
+  /// True if any rank has failed. Then every wait throws what `raise` throws.
   virtual bool failed() const noexcept = 0;
   [[noreturn]] virtual void raise() = 0;
   /// After a failure: waits until no function of a message runs, and no memory of the user is accessed any more.
   virtual void settle() noexcept = 0;
-  /// Whether the calling thread runs the function of a message.
+  /// True if the calling thread runs the function of a message.
   virtual bool runs_here() const noexcept = 0;
-  /// Whether this rank has failed first. \pre failed
+  /// True if this rank has failed first. \pre failed
   virtual bool failed_here() const noexcept = 0;
   /// Fails all ranks with this reason. Only the first failure counts.
   virtual void fail(const char* what) noexcept = 0;
@@ -61,14 +61,14 @@ class ProgressEngine {
     bool operator==(const Counts&) const = default;
   };
   virtual Counts counts() const noexcept = 0;
-  /// At one moment this rank was idle and had these counts.
+  /// Reports that at one moment this rank was idle and had these counts.
   /// \param stuck  whether tasks wait on this rank
   virtual void idle(const Counts& counts, bool stuck) noexcept = 0;
-  /// Whether the wait has ended: all ranks are idle and no message is in flight.
+  /// True if the wait has ended: all ranks are idle and no message is in flight.
   virtual bool done() const noexcept = 0;
-  /// Whether tasks wait on some rank. \pre done
+  /// True if tasks wait on some rank. \pre done
   virtual bool stuck() const noexcept = 0;
-  /// Whether all other ranks have departed, and no message to this rank is in flight.
+  /// True if all other ranks have departed, and no message to this rank is in flight.
   virtual bool alone() noexcept = 0;
 
  protected:

@@ -38,7 +38,7 @@ class ReadyQueue {
   bool empty() const noexcept {
     return back_ == back_end_ && front_ == front_end_ && range_.left() == 0 && (plain_ || heap_.empty());
   }
-  /// With those that are stealable.
+  /// The number of tasks, with those that are stealable.
   std::size_t size() const noexcept { return back_end_ - back_ + front_end_ - front_ + heap_.size() + range_.left(); }
   /// Priority of the task that pop would return, if no thief is quicker; 0 if the queue is empty.
   int priority() const noexcept {
@@ -49,11 +49,11 @@ class ReadyQueue {
     return heap || plain_left() ? std::max(own, range_priorities_.back()) : range_priorities_.back();
   }
 
-  /// Whether a push must be the slow one: there is no room, or a thief has requested tasks.
+  /// True if a push must be the slow one: there is no room, or a thief has requested tasks.
   bool must_check() const noexcept { return range_.must_check(back_end_); }
   /// \pre !must_check()
   void push(const Entry& task) noexcept { ring_.write(back_end_++, task); }
-  /// As push({handler, Payload::of(key)}), but stores only the words that the key fills.
+  /// Does push({handler, Payload::of(key)}), but stores only the words that the key fills.
   template <typename Key>
   void push(std::uint32_t handler, const Key& key) noexcept {
     ring_.write(back_end_++, handler, key);
@@ -107,7 +107,7 @@ class ReadyQueue {
 
   // -- sharing
 
-  /// Whether the tasks that are not stealable yet are enough to be worth a store. Fewer are no loss: while the owner
+  /// True if the tasks that are not stealable yet are enough to be worth a store. Fewer are no loss: while the owner
   /// runs a long task, thieves find many more than these. Tasks at the front are never shared.
   bool can_share() const noexcept {
     if (thieves_ == 0) return false;
@@ -116,7 +116,7 @@ class ReadyQueue {
       return number > 0 && 4 * number >= left;
     return left == 0 && (number > 0 || !heap_.empty());
   }
-  /// Whether there is any task to share beside the stealable ones, worth it or not.
+  /// True if there is any task to share beside the stealable ones, worth it or not.
   bool any_to_share() const noexcept { return plain_ ? thieves_ > 0 && back_ != back_end_ : can_share(); }
   /// Shares tasks: all of priority 0 if there are no others, else some of the highest priorities.
   /// \pre any_to_share
@@ -126,7 +126,7 @@ class ReadyQueue {
     else
       share_ranked();
   }
-  /// By a thief: takes tasks from another queue.
+  /// Takes tasks from another queue. A thief calls it of its own queue.
   /// \returns how many
   /// \pre this queue is empty
   std::size_t steal(ReadyQueue& victim) noexcept {
@@ -134,7 +134,7 @@ class ReadyQueue {
     back_end_ += number;
     return number;
   }
-  /// For thieves.
+  /// The range that thieves steal from.
   StealableRange& range() noexcept { return range_; }
   const StealableRange& range() const noexcept { return range_; }
 
@@ -155,7 +155,7 @@ class ReadyQueue {
   static constexpr std::size_t most_ranked = 32;  // of one range
 
   bool range_of_ranked() const noexcept { return !range_priorities_.empty() && range_.left() > 0; }
-  /// Whether there is a task of priority 0.
+  /// True if there is a task of priority 0.
   bool plain_left() const noexcept {
     return back_ != back_end_ || front_ != front_end_ || (range_priorities_.empty() && range_.left() > 0);
   }

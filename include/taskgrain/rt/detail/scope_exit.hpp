@@ -1,6 +1,6 @@
 #pragma once
 
-/// What happens in the end of a scope, and a variable that has another value until then.
+/// A call at the end of a scope, and another value of a variable until then.
 
 #include <utility>
 

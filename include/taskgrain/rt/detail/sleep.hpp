@@ -13,13 +13,13 @@
 
 namespace taskgrain::rt::detail {
 
-/// Between publishing work and checking whether a thread sleeps.
+/// The barrier of a waker, between its store of work and its check whether a thread sleeps.
 void light_barrier() noexcept;
-/// Between "asleep" and the last check for work. \returns false if the kernel refuses it: then other cores may not have
-/// passed a barrier
+/// The barrier of a sleeper, between its store of "asleep" and its last check for work. \returns false if the kernel
+/// refuses it: then other cores may not have passed a barrier
 bool heavy_barrier() noexcept;
 
-/// Whether heavy_barrier is one for all cores, so that light_barrier need not be one.
+/// True if heavy_barrier is one for all cores, so that light_barrier need not be one.
 /// \pre register_barriers was called
 extern bool asymmetric_barriers;
 /// Registers this process with the kernel, when it is first called: before there are threads that sleep, and at the
@@ -38,8 +38,8 @@ class Sleeper {
  public:
   static constexpr auto for_ever = std::chrono::nanoseconds::max();
 
-  /// By its thread: publishes that it is asleep, checks `work()`, and sleeps if that is false, until it is woken. Does
-  /// not sleep if the kernel refuses the barrier, because it could miss a wake-up.
+  /// Publishes that its thread, which calls it, is asleep, checks `work()`, and sleeps if that is false, until it is
+  /// woken. Does not sleep if the kernel refuses the barrier, because it could miss a wake-up.
   /// \param most  it may return after this time
   /// \param doorbell  null, or a futex word in shared memory that is 1 while it sleeps: another process that has
   ///   published work passes a full fence, exchanges it for 0, and wakes its sleeper (`ring`)
@@ -59,8 +59,8 @@ class Sleeper {
     if (doorbell != nullptr) doorbell->store(0, std::memory_order_relaxed);
     state_.store(awake, std::memory_order_relaxed);  // a waker may have done so already
   }
-  /// By its thread: from now on senders must set a bit (Inbox::notify). \returns false if the kernel refuses the
-  /// barrier: then a sender may not have seen this
+  /// Wants senders to set a bit from now on (Inbox::notify). Its thread calls it. \returns false if the kernel refuses
+  /// the barrier: then a sender may not have seen this
   bool want_notices() noexcept {
     state_.store(notices, std::memory_order_relaxed);
     if (heavy_barrier()) return true;
@@ -68,13 +68,13 @@ class Sleeper {
     return false;
   }
 
-  /// By anyone, after work was published. \returns whether it slept
+  /// Wakes the thread. Anyone calls it, after work was published. \returns whether it slept
   bool wake() noexcept {
     light_barrier();
     return (state_.load(std::memory_order_relaxed) & asleep) != 0 && wake_now();
   }
-  /// By anyone, after work was published: whether its thread is awake and polls all mailboxes, so that no wake-up and
-  /// no bit is needed.
+  /// True if the thread is awake and polls all mailboxes, so that no wake-up and no bit is needed. Anyone calls it,
+  /// after work was published.
   bool attentive() const noexcept {
     light_barrier();
     return state_.load(std::memory_order_relaxed) == 0;

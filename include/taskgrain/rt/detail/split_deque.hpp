@@ -62,7 +62,8 @@ class Branch {
   }
 
   static constexpr std::uint32_t nowhere = UINT32_MAX - 1;  // nothing has this size, or one less
-  /// In the deque of its owner, while it is there; written by it, and not while others can see the branch.
+  /// The place in the deque of its owner, while it is there. The owner writes it, and not while others can see the
+  /// branch.
   std::uint32_t place_ = nowhere;
 
  private:
@@ -94,9 +95,9 @@ class alignas(apart) SplitDeque {
     return branches_[--head_];
   }
   std::uint32_t size() const noexcept { return head_; }
-  /// Whether thieves have asked, and there is something for them.
+  /// True if thieves have asked, and there is something for them.
   bool must_share() const noexcept { return wanted() && head_ > split_; }
-  /// Whether thieves have asked, and not as many have been answered as there may be.
+  /// True if thieves have asked, and not as many have been answered as there may be.
   bool wanted() const noexcept { return requested() || answers_ > 0; }
   /// Lets others steal half of what they cannot yet.
   /// \param more_answers  how often it will do so again without being asked: all who have asked look at one flag
@@ -108,7 +109,7 @@ class alignas(apart) SplitDeque {
     split_ += more;
     range_.fetch_add(more, std::memory_order_release);
   }
-  /// Who has asked got something else.
+  /// Forgets requests: the thieves that have asked got something else.
   void answer() noexcept {
     answers_ = 0;
     if (requested()) requested_.store(false, std::memory_order_relaxed);

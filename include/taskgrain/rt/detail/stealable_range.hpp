@@ -35,14 +35,14 @@ class Ring {
 
   std::size_t capacity() const noexcept { return mask_ + 1; }
 
-  /// By the owner, the only one who writes.
+  /// Writes a slot. Only the owner writes.
   void write(std::size_t position, const Entry& entry) const noexcept {
     Entry& slot = slots_[position & mask_];
     std::atomic_ref(slot.handler).store(entry.handler, std::memory_order_relaxed);
     for (int k = 0; k < 3; ++k)
       std::atomic_ref(slot.payload.words[k]).store(entry.payload.words[k], std::memory_order_relaxed);
   }
-  /// As write(position, {handler, Payload::of(key)}), but stores only the words that the key fills.
+  /// Does write(position, {handler, Payload::of(key)}), but stores only the words that the key fills.
   template <typename Key>
   void write(std::size_t position, std::uint32_t handler, const Key& key) const noexcept {
     constexpr std::size_t words = (sizeof(Key) + 7) / 8;
@@ -53,9 +53,9 @@ class Ring {
     for (std::size_t k = 0; k < words; ++k)
       std::atomic_ref(slot.payload.words[k]).store(payload[k], std::memory_order_relaxed);
   }
-  /// By the owner.
+  /// The entry at a position. The owner reads it.
   const Entry& operator[](std::size_t position) const noexcept { return slots_[position & mask_]; }
-  /// By a thief: a copy, torn if the owner writes the slot meanwhile.
+  /// A copy of the entry for a thief. It is torn if the owner writes the slot meanwhile.
   Entry copy(std::size_t position) const noexcept {
     Entry& slot = slots_[position & mask_];
     Entry entry;
@@ -115,7 +115,7 @@ class alignas(apart) StealableRange {
   std::size_t begin() const noexcept {
     return first_.load(std::memory_order_relaxed) + taken_of(word_.load(std::memory_order_acquire));
   }
-  /// Whether a push to this position must take the slow path: there is no room, or a thief has requested tasks.
+  /// True if a push to this position must take the slow path: there is no room, or a thief has requested tasks.
   bool must_check(std::size_t position) const noexcept { return position >= check_at_.load(std::memory_order_relaxed); }
   bool requested() const noexcept { return check_at_.load(std::memory_order_relaxed) == 0; }
   /// Sets the position at which the ring is full, and answers the requests so far.
@@ -123,7 +123,7 @@ class alignas(apart) StealableRange {
 
   // -- by anyone
 
-  /// How many entries are stealable. For the owner, 0 is final until it shares again.
+  /// The number of entries that are stealable. For the owner, 0 is final until it shares again.
   std::size_t left() const noexcept { return left_of(word_.load(std::memory_order_acquire)); }
   /// Makes the owner share what it has with its next push. The owner's store may overwrite a request, so repeat it.
   void request() noexcept {
@@ -154,8 +154,8 @@ class alignas(apart) StealableRange {
   static std::uint64_t without_oldest(std::uint64_t word, std::size_t number) noexcept {
     return word + (std::uint64_t{number} << taken_at) - number;
   }
-  /// What one takes at once: 1 / 2^parts, so much that few come back for it, and so little that all get something
-  /// (guided self-scheduling: Polychronopoulos and Kuck 1987).
+  /// The number of entries that one takes at once: 1 / 2^parts of all, so many that few come back for more, and so few
+  /// that all get something (guided self-scheduling: Polychronopoulos and Kuck 1987).
   static std::size_t portion(std::uint64_t word, int parts, std::size_t at_most) noexcept {
     if ((word >> alone_at & 1) != 0) return 1;
     return std::min((left_of(word) + (std::size_t{1} << parts) - 1) >> parts, at_most);

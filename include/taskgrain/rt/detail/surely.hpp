@@ -1,7 +1,7 @@
 #pragma once
 
-/// What must not fail for lack of memory: messages that start, stop or end what others wait for. Nobody could be told,
-/// and who waits would wait for ever.
+/// Calls that must not fail for lack of memory: messages that start, stop or end what others wait for. Nobody could be
+/// told, and those who wait would wait for ever.
 
 #include <chrono>
 #include <new>

@@ -1,7 +1,7 @@
 #pragma once
 
-/// What a task of a sequence does: a function that is made in a place that is used again and again, called and
-/// destroyed there.
+/// The function of a task of a sequence. It is made in a place that is used again and again, called and destroyed
+/// there.
 
 #include <cstddef>
 #include <new>
@@ -23,7 +23,7 @@ decltype(auto) call_with(const Turn& turn, F& function) {
     return function();
 }
 
-/// What the function of an asynchronous task is called with.
+/// The arguments of the function of an asynchronous task.
 struct StartTurn : Turn {
   const void* after;  // events of its type
   std::size_t number;

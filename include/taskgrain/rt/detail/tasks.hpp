@@ -1,6 +1,6 @@
 #pragma once
 
-/// What a Taskflow knows of its tasks: functions that were set one by one, or an object whose members they are.
+/// The tasks of a Taskflow: functions that were set one by one, or an object whose members they are.
 
 #include <concepts>
 #include <cstddef>
@@ -50,7 +50,7 @@ class Function {
   Result (*call_)(void* target, Key key) = nullptr;
 };
 
-/// How functions of a task get its key: small ones by value.
+/// The type by which functions of a task get its key: small ones by value.
 template <typename K>
 using KeyOf = std::conditional_t<Payload::fits<K>, K, const K&>;
 
@@ -93,8 +93,8 @@ concept WithNumber = requires(const T& tasks, KeyOf<K> key) {
   { tasks.number(key) } -> std::convertible_to<std::size_t>;
 };
 
-/// Whether an object has no member of any kind by one of these names, as a function, a template or overloads: `T` and
-/// `Names` would both have it, and the name would be ambiguous.
+/// Finds out whether an object has a member of any kind by one of these names, be it a function, a template or
+/// overloads. Then `T` and `Names` both have it, and the name is ambiguous in `WithNames`.
 struct Names {
   int worker, priority, bound, after, number;
 };
@@ -104,8 +104,8 @@ template <typename T>
   requires std::is_final_v<T>
 struct WithNames<T> : Names {};  // no class can be derived from it: only what has an address is found
 
-/// Whether what an object has by one of these names can be called as it must be: a member that cannot would be left out
-/// in silence. One with another name is the user's own.
+/// True if an object's member of this name can be called as it must be, or it has none. A member that cannot would be
+/// left out in silence. One with another name is the user's own.
 template <typename T, typename K>
 constexpr bool worker_is_right = WithWorker<T, K> || (requires { &WithNames<T>::worker; } && !requires { &T::worker; });
 template <typename T, typename K>
@@ -118,7 +118,7 @@ constexpr bool after_is_right = WithAfter<T, K> || (requires { &WithNames<T>::af
 template <typename T, typename K>
 constexpr bool number_is_right = WithNumber<T, K> || (requires { &WithNames<T>::number; } && !requires { &T::number; });
 
-/// How many of its ready tasks a worker runs before it looks for messages.
+/// Tasks that say how many of its ready tasks a worker runs before it looks for messages.
 template <typename T>
 concept WithAtOnce = requires {
   { T::at_once } -> std::convertible_to<std::size_t>;

@@ -108,7 +108,7 @@ class Trace {
   /// A task of a flow is fulfilled, by another that has a number, or none. It has its own from then on until it runs.
   void fulfilled(std::uint64_t first_of_flow, const std::string& task, const TracedTask& by);
   TracedTask begun(std::uint64_t first_of_flow, const std::string& task);
-  /// What waits of a flow was dropped.
+  /// The tasks of a flow that waited were dropped.
   void forget(std::uint64_t first_of_flow);
   /// A launch of a graph is given, which begins with this iteration.
   void given(std::uint64_t first_of_graph, std::int64_t begin);

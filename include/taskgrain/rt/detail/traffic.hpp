@@ -37,7 +37,7 @@ class Counts {
   std::atomic<std::uint64_t> begun_{0}, ended_{0};
 };
 
-/// Whether nothing was on its way at some time during the call.
+/// True if nothing was on its way at some time during the call.
 /// \param of       the counts of worker w
 /// \param outside  those of threads outside
 /// \param between  is called between the two sums: \returns whether no task waits either. A worker adds a waiting task

@@ -70,18 +70,19 @@ class WaitingThreads {
   template <bool often, typename Done, typename Over>
     requires std::is_invocable_v<const Over&>
   bool wait_until(const Done& done, const Over& over);
-  /// With other ranks a wait goes on when nothing is left to do here, because they may still send what it waits for.
+  /// Waits where there are other ranks: also when nothing is left to do here, because they may still send what it waits
+  /// for.
   /// \param alone  if given, holds of other flows do not count
   template <typename Done>
   bool wait_for_ranks(const Done& done, const Handler* alone = nullptr);
   void wait_with_ranks();
-  /// Whether nothing is left to do on any rank, or one has failed. Called by worker 0.
+  /// True if nothing is left to do on any rank, or one has failed. Worker 0 calls it.
   bool all_ranks_done();
   /// Another rank has failed: stops everything here, and throws its failure.
   [[noreturn]] void end_with_ranks();
   /// Calls `call(worker)` in the thread of each worker, between tasks, and waits. Not for workers.
   void on_workers(const std::function<void(int worker)>& call);
-  /// Of so many workers, by a handler that delivers such calls.
+  /// Calls it in the threads of `number` workers from `first` on, by a handler that delivers such calls.
   void on_workers(const std::function<void(int worker)>& call, int first, int number, const Handler& by);
   /// The tasks of these handlers that wait for ever. Called when nothing is left to do.
   /// \param alone  as above

@@ -54,7 +54,7 @@ class WorkSharing {
 
     /// It ran here.
     void end_here(std::uint64_t round) noexcept { state_.store(begun * round + ended_bit, std::memory_order_relaxed); }
-    /// Whether its worker is known to have claimed it.
+    /// True if its worker is known to have claimed it.
     bool has_begun(std::uint64_t round) const noexcept {
       return state_.load(std::memory_order_relaxed) >= begun * round;
     }

@@ -25,7 +25,7 @@ class Engine;
 class FutureState;
 class TraceLane;
 
-/// How a ready task is to be run.
+/// The way to run a ready task.
 struct Ready {
   int priority = 0;    ///< higher first
   bool bound = false;  ///< by this worker and no other
@@ -48,7 +48,8 @@ class alignas(apart) Worker {
   Engine& engine() const noexcept { return engine_; }
   /// The worker whose thread this is; null in other threads.
   static Worker* current() noexcept { return current_; }
-  /// In the child of a fork that a task has called: the only thread there belongs to no worker.
+  /// Forgets the worker of this thread, in the child of a fork that a task has called. The only thread there belongs to
+  /// no worker.
   static void reset_current() noexcept;
 
   // -- for handlers, in the thread of this worker
@@ -59,8 +60,7 @@ class alignas(apart) Worker {
       return ready_slowly(task, {});
     stealable_.push(task);
   }
-  /// As ready({handler, Payload::of(key)}), but it stores only the words that the key fills: fewer stores for each
-  /// task.
+  /// Does ready({handler, Payload::of(key)}), but stores only the words that the key fills: fewer stores for each task.
   template <typename Key>
   void ready(std::uint32_t handler, const Key& key) {
     if (stealable_.must_check()) [[unlikely]]
@@ -77,7 +77,7 @@ class alignas(apart) Worker {
   /// Sends a message to another worker: the bytes of `what`, for a handler.
   template <typename What>
   void send(int to, std::uint32_t handler, const What& what);
-  /// Whether the worker has something else to do than the task that runs: messages, ready tasks, or the condition of a
+  /// True if the worker has something else to do than the task that runs: messages, ready tasks, or the condition of a
   /// thread that works while it waits, which must be checked between tasks.
   bool has_work() const noexcept { return has_tasks() || has_messages() || checks_between_tasks_; }
   /// Spins until `ready()`.
@@ -110,10 +110,10 @@ class alignas(apart) Worker {
   }
   /// Sees that the branch does not run any more. Those after it are run by their own `unfork`.
   void drop(Branch& branch) noexcept { unfork_slowly(branch, true); }
-  /// Whether other workers have asked for branches.
+  /// True if other workers have asked for branches.
   bool wanted() const noexcept { return branches_.wanted(); }
-  /// Into how many blocks a loop should be divided ahead: one for each worker; 1 while no other has time for one, this
-  /// worker shares a loop already, or it has forked something (`await` says why).
+  /// The number of blocks into which a loop should be divided ahead: one for each worker; 1 while no other has time for
+  /// one, this worker shares a loop already, or it has forked something (`await` says why).
   std::uint32_t blocks_of_loop() noexcept {
     return (loop_was_shared_ || wanted()) && !shares_loop_ && branches_.size() == 0 ? room_for_blocks() : 1;
   }
@@ -176,7 +176,7 @@ class alignas(apart) Worker {
   bool park_at_doorbell(const Found& found, std::chrono::nanoseconds most);
   /// \param yield_after  spins before other threads may have the core
   static void backoff(std::int64_t spins, std::int64_t yield_after) noexcept;
-  /// Where there are other ranks: after how many spins other threads may have the core.
+  /// The number of spins after which other threads may have the core, where there are other ranks.
   std::int64_t spins_before_yield_with_ranks() const noexcept;
   void execute(const Entry& task);
   void execute_traced(const Entry& task);
@@ -212,9 +212,9 @@ class alignas(apart) Worker {
   Worker* victim() noexcept;
   /// Takes tasks and runs one of them. \returns whether it got any
   bool steal(Worker& victim);
-  /// Whether any worker has something to steal. Requests it of all that are awake. \pre this one is parked
+  /// True if any worker has something to steal. Requests it of all that are awake. \pre this one is parked
   bool any_to_steal() noexcept;
-  /// By itself or a thief: it shares what it makes next.
+  /// Lets this worker share what it makes next. It calls this itself, or a thief does.
   void request_work() noexcept;
   void publish_idle();
   void publish_busy();
