@@ -59,7 +59,7 @@ struct GlobalCopy {
   ListedCopies::node_type node{};  ///< empty while it is listed
   std::list<GlobalCopy>::iterator place{};
 
-  /// Of the other hosts, and of this one, which may be empty.
+  /// The number of parts: those of the other hosts, and that of this one, which may be empty.
   int parts() const noexcept { return static_cast<int>(homes.size()) + 1; }
   bool listed() const noexcept { return node.empty(); }
   std::size_t bytes() const noexcept { return count * storage->element_bytes; }

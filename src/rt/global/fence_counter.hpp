@@ -31,7 +31,7 @@ class FenceCounter {
       if (next / 4 == fences_ * ranks_) next &= ~slow(fences_ + 1);
     } while (!word_.compare_exchange_weak(now, next, std::memory_order_acq_rel, std::memory_order_relaxed));
   }
-  /// Of the fence to which it has come.
+  /// The state of the fence to which this rank has come.
   State state() const noexcept { return state_of(word_.load(std::memory_order_acquire)); }
   /// Makes the fence slow, if not all have come.
   void make_slow() noexcept {

@@ -108,6 +108,10 @@ class GlobalForksOfRanks final : public GlobalForksCore {
   Communicator* const comm_;
   const std::shared_ptr<GlobalMemoryCore> memory_;
   std::vector<GlobalCall*> calls_;
+  // `begin` sets runs_ at its end, and `leave` clears it, both under the mutex. A question that comes meanwhile is
+  // queued under the mutex, too, so `leave` answers all of these afterwards. Other questions get "no fork".
+  // `begin` clears over_ before the ranks meet there, so no message of this run has come yet. Rank 0 sets it in `end`.
+  // Elsewhere the message `end_` sets it, with release after result_ and threw_, which `help` reads then.
   std::atomic<bool> runs_{false}, over_{false};
   std::atomic<int> questions_{0};  // questions_of_.size()
   std::mutex mutex_;               // protects the members below
@@ -417,7 +421,7 @@ void GlobalForksOfRanks::end(const std::byte* result, std::size_t bytes, const s
   leave();
 }
 
-/// Until no question of this rank is under way. Those of others it answers with nothing from now on.
+/// Waits until no question of this rank is under way. From then on this rank answers those of others with nothing.
 void GlobalForksOfRanks::leave() {
   const auto asks = [&] {
     const std::lock_guard lock(mutex_);

@@ -18,7 +18,7 @@ namespace taskgrain::rt::detail {
 
 namespace {
 
-/// So long a rank waits for others at a fence before they all exchange.
+/// The time that a rank waits for others at a fence before they all exchange.
 constexpr auto before_exchange = std::chrono::milliseconds(200);
 std::atomic<int> memories{0};  // that this process has made
 
@@ -122,7 +122,7 @@ void GlobalMemoryOfRanks::answer_now_and_then() {
   }
 }
 
-/// What others put or get meanwhile it does not wait for.
+/// Waits for the elements that were put before it is called, and not for those that other threads put meanwhile.
 void GlobalMemoryOfRanks::release() {
   if (hosts_.number() == 1) return;
   std::uint64_t last = 0;

@@ -1,6 +1,6 @@
 #pragma once
 
-/// Which elements of a global array are of which host.
+/// The elements of a global array that are of each host.
 
 #include <algorithm>
 #include <cstddef>
@@ -29,7 +29,7 @@ class GlobalHosts {
   int of(int rank) const noexcept { return of_[static_cast<std::size_t>(rank)]; }
   const std::vector<int>& ranks(int host) const noexcept { return ranks_[static_cast<std::size_t>(host)]; }
 
-  /// How many elements of a host lie before an index.
+  /// The number of a host's elements that lie before an index.
   std::size_t before(const GlobalLayout& layout, int host, std::size_t index) const noexcept {
     std::size_t sum = 0;
     for (const int rank : ranks(host)) sum += layout.before(rank, index);

@@ -20,18 +20,21 @@ class Races {
  public:
   struct Use;
 
-  /// By any thread of the rank.
+  /// Keeps a use. Any thread of the rank calls it.
   void note(const GlobalStorage& storage, std::size_t first, std::size_t count, Mode mode,
             const std::source_location& where);
-  /// By all ranks, when all uses have ended. \returns the first race by element, the same on all; empty: there is none
+  /// Looks for races among the uses of all ranks, and forgets them. All ranks call it, when all uses have ended.
+  /// \returns the first race by element, the same on all; empty: there is none
   std::string look(Communicator* comm);
 
-  /// Whether uses are noted.
+  /// Begins or ends to note uses.
   void look(bool looks) noexcept { looks_.store(looks); }
 
  private:
+  // GlobalForks writes it, false in `begin` and true in `leave`, in the thread of the program and while no call of the
+  // run uses elements. Other threads get their calls from that thread afterwards, so `note` needs no order of its own.
   std::atomic<bool> looks_{true};
-  std::mutex mutex_;
+  std::mutex mutex_;  // protects the uses
   std::vector<Use> uses_;
 };
 
