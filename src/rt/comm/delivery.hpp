@@ -1,11 +1,11 @@
 #pragma once
 
-/// What comes from other ranks, and from this one to itself: it runs the functions of messages.
+/// Receives from other ranks, and from this one itself, and runs the functions of messages.
 ///
 /// A message is unexpected (as in MPI) while this rank has not made its kind yet, or has not returned from a wait that
 /// its sender has behind it. Each message runs once, as soon as it is not unexpected any more, unless a rank has
 /// failed.
-///   unexpected_ready_ = some of unexpected_ may have become deliverable; cleared by the poll
+///   unexpected_ready_ = some of unexpected_ may have become deliverable
 /// A message for which this rank would never make the kind fails it: it was sent before the wait in which this rank is.
 
 #include <atomic>
@@ -24,7 +24,7 @@
 
 namespace taskgrain::rt::detail {
 
-/// Under the polling lock, but for `lost` and what says otherwise.
+/// The functions are called under the polling lock, but for `lost` and those that say otherwise.
 class Delivery final : public Transport::Receiver {
  public:
   Delivery(Outbox& outbox, JoinedEngine& engine, RankFailure& failure, Waits& waits) noexcept
@@ -32,7 +32,7 @@ class Delivery final : public Transport::Receiver {
 
   const DeclaredKind& add(MessageKind&& kind);
   void take_from_self();
-  /// Whether `deliver_unexpected` has something to do. From any thread.
+  /// True if `deliver_unexpected` has something to do. Any thread calls it.
   bool unexpected_ready() const noexcept { return unexpected_ready_.load(std::memory_order_relaxed); }
   void deliver_unexpected();
   /// This rank has returned from a wait. From any thread.
@@ -80,9 +80,11 @@ class Delivery final : public Transport::Receiver {
   Waits& waits_;
   MessageKinds kinds_;
   std::deque<Unexpected> unexpected_;
+  // Set after a message may have become deliverable: by `add` when it has made a kind, and by `expect_more`, in any
+  // thread, when a wait has returned. `deliver_unexpected` clears it before it looks, so a later change sets it again.
   std::atomic<bool> unexpected_ready_{false};
   std::map<std::uint64_t, ExchangeParts> exchange_parts_;  // received, by number of the exchange
-  bool closing_ = false;
+  bool closing_ = false;  // set by `close`, when no thread polls; read under the polling lock
 };
 
 }  // namespace taskgrain::rt::detail

@@ -33,7 +33,7 @@ class HostRanks {
   HostRanks& operator=(const HostRanks&) = delete;
 
   const std::vector<int>& ranks() const noexcept { return ranks_; }
-  /// By all of these. \throws as Segment, on all of them
+  /// Makes the memory of these ranks, all of which call it. \throws as Segment, on all of them
   std::unique_ptr<Segment> make_segment() const;
 
  private:
@@ -43,7 +43,7 @@ class HostRanks {
 
 class HostsTransport final : public Transport {
  public:
-  /// On all ranks of `ranks`.
+  /// All ranks of `ranks` make it.
   /// \param segment  that two or more ranks of this host share
   /// \param host     HostRanks::ranks
   /// \throws as MpiTransport

@@ -37,7 +37,7 @@ struct Child {
   bool ended = false;
 };
 
-/// What waitpid says about a child that has ended.
+/// The end of a child, as waitpid tells it.
 struct End {
   int rank;
   int status;
@@ -49,7 +49,7 @@ struct End {
     const int signal = WTERMSIG(status);
     return "ended by signal " + std::to_string(signal) + " (" + strsignal(signal) + ")";
   }
-  /// Whether this rank may have ended only because another one has: such ranks exit, or abort.
+  /// True if this rank may have ended only because another one has: such ranks exit, or abort.
   bool may_be_consequence() const { return !WIFSIGNALED(status) || WTERMSIG(status) == SIGABRT; }
 };
 
@@ -130,7 +130,7 @@ class Launcher {
     return error;
   }
 
-  /// By the child: becomes the program. Writes errno to the pipe if it cannot.
+  /// Makes the child, which calls it, the program. Writes errno to the pipe if it cannot.
   [[noreturn]] void exec_rank(int rank, pid_t launcher, int write_end) {
     const auto fail = [&] {
       const int error = errno;

@@ -10,7 +10,7 @@ namespace taskgrain::rt::detail {
 struct Launch {
   int ranks = 1;
   std::vector<std::string> command;
-  /// For each rank the processors that it may use. Empty: those that the launcher may use.
+  /// The processors that each rank may use. Empty: those that the launcher may use.
   std::vector<std::vector<int>> processors;
 };
 

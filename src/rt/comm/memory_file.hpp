@@ -42,7 +42,7 @@ class MemoryFile {
   MemoryFile() = default;
   /// A new file of zeros. Its pages are not reserved. \throws std::system_error
   static MemoryFile make(std::size_t bytes);
-  /// As `make`, in /dev/shm under a random name, which stays there until `unlink`.
+  /// Makes one as `make` does, but in /dev/shm under a random name, which stays there until `unlink`.
   /// \throws std::system_error
   static MemoryFile make_named(std::size_t bytes, std::string& name);
   static void unlink(const std::string& name) noexcept;

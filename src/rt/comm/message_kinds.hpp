@@ -40,10 +40,10 @@ class MessageKinds {
   /// Compares what others have declared with the kind of this rank, if it has made that.
   /// \returns how they differ; empty if they do not
   std::string difference(std::uint32_t number);
-  /// What a rank calls a kind that this rank has not made.
+  /// The name that a rank gives a kind that this rank has not made.
   std::string name_by(int from, std::uint32_t number) const;
 
-  /// What is compared: the same on all ranks.
+  /// The text that ranks compare: the same on all of them.
   static std::string text(const MessageKind& kind);
   /// A call " of " a type, as people write that.
   static std::string readable(const std::string& call);

@@ -16,7 +16,8 @@ namespace taskgrain::rt::detail {
 
 namespace {
 
-/// Where the worker of this thread records its tasks. What it does for other ranks is no part of the task that runs.
+/// The lane in which the worker of this thread records its tasks. Its work for other ranks is no part of the task that
+/// runs.
 TraceLane* traced_here() noexcept {
   const Worker* const here = Worker::current();
   return here == nullptr ? nullptr : here->trace();

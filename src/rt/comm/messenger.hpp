@@ -40,7 +40,7 @@ class Messenger final : public Messages {
             std::shared_ptr<void> kept = nullptr);
   ~Messenger() override;
 
-  /// From any thread: the process of a rank has ended, or its connection has failed.
+  /// The process of a rank has ended, or its connection has failed. Any thread calls it.
   void lost(int rank, const std::string& why) noexcept { failure_.lost(rank, why); }
   /// Bytes of messages to another rank that wait in the memory of this one (a relaxed load, so it may be old).
   std::size_t queued_bytes(int to) const noexcept { return outbox_.queued_bytes(to); }

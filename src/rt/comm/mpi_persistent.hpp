@@ -43,7 +43,7 @@ class MpiPersistentMessages {
   void drop(int rank) noexcept { dropped_.push_back(rank); }
 
   PersistentCounts counts(int rank) const noexcept;
-  /// Whether all sends that were allowed have been started.
+  /// True if all sends that were allowed have been started.
   bool all_sent() const noexcept;
 
   // -- under MpiTransport::mpi_, by the polling thread
@@ -52,7 +52,7 @@ class MpiPersistentMessages {
   void free_ended();
   /// A test: requests that may be complete, for an MPI_Testsome together with others, since each asks the network.
   std::span<const MPI_Request> to_test() noexcept;
-  /// Whether these are all that may be.
+  /// True if these are all the requests that may be complete.
   bool tests_all() const noexcept { return end_tested_ - first_tested_ == oldest_.size(); }
   /// One of these is, with MPI's code.
   void complete(std::size_t tested, int code);
@@ -75,8 +75,8 @@ class MpiPersistentMessages {
     /// Messages, with done ≤ allowed. The owner of the handle writes `allowed`, the polling thread `done`, both with
     /// release.
     std::atomic<std::int64_t> allowed{0}, done{0};
-    /// Whether it is in the list allowed_. The thread that changes it to true pushes it there; `start` resets it before
-    /// it reads `allowed`, so no later value is lost.
+    /// True while it is in the list allowed_. The thread that changes it to true pushes it there; `start` resets it
+    /// before it reads `allowed`, so no later value is lost.
     std::atomic<bool> listed{false};
     Message* next_allowed = nullptr;  ///< in allowed_
     Message* next_closed = nullptr;   ///< in closed_

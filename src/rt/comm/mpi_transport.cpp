@@ -337,7 +337,7 @@ bool MpiTransport::all_sent() noexcept {
          });
 }
 
-/// Whether all sends of this rank, and all receives of announced bodies, are complete.
+/// True if all sends of this rank, and all receives of announced bodies, are complete.
 bool MpiTransport::all_complete() {
   const std::scoped_lock guard(mpi_);
   for (Peer& peer : peers_) {

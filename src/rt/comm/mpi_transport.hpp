@@ -71,7 +71,7 @@ struct MpiTransportOptions {
 /// The functions of its Receiver must not throw. It is destroyed by a thread that may poll.
 class MpiTransport final : public Transport {
  public:
-  /// On all ranks of `ranks`.
+  /// All ranks of `ranks` make it.
   /// \throws UsageError  MPI_THREAD_SINGLE, MPI has been finalised, or no communicator of one group; std::runtime_error
   ///                     what MPI says
   explicit MpiTransport(MPI_Comm ranks, MpiTransportOptions options = {});
@@ -84,7 +84,7 @@ class MpiTransport final : public Transport {
 
   void send(int to, std::span<const std::byte> packet) override;
   void send_large(int to, std::span<const std::byte> head, std::span<const std::byte> body, void* token) override;
-  /// Whether it is time to poll, because MPI shows arrivals only when it is polled: at once after a poll that has found
+  /// True if it is time to poll, because MPI shows arrivals only when it is polled: at once after a poll that has found
   /// something, else after eight times the duration of that poll. Idle threads poll without asking.
   bool anything() const noexcept override;
   std::atomic<std::uint32_t>* doorbell() noexcept override { return nullptr; }
@@ -197,8 +197,8 @@ class MpiTransport final : public Transport {
   bool test();
 
   // -- by the polling thread
-  /// What was complete. After `all` that could be found in one round, there may be more; else a round more would ask
-  /// MPI in vain, mostly.
+  /// The number of operations that a round has found complete. After `all` that one round can find, there may be more;
+  /// else a round more would ask MPI in vain, mostly.
   enum class Found : std::uint8_t { nothing, some, all };
   Found progress_once(Receiver& receiver);
   void deliver(Receiver& receiver, const Arrival& arrival);

@@ -230,7 +230,7 @@ void MpiTransport::start(Operation&& operation, MPI_Request request) {
   make_room_for_results();
 }
 
-/// Of an MPI_Testsome of all requests.
+/// Makes room for the results of an MPI_Testsome of all requests.
 void MpiTransport::make_room_for_results() {
   if (indices_.size() >= requests_.size()) return;
   indices_.resize(2 * requests_.size());

@@ -1,6 +1,6 @@
 #pragma once
 
-/// What this rank sends: packets, by the transport or to itself.
+/// The packets that this rank sends, by the transport or to itself.
 ///
 ///   queued_[r] = bytes to rank r that wait in memory of this rank; changed by any thread and the transport
 ///   any_to_self_  ⇔  to_self_ or large_to_self_ has elements; written under the mutex
@@ -22,10 +22,10 @@
 
 namespace taskgrain::rt::detail {
 
-/// From any thread.
+/// The functions may be called from any thread.
 class Outbox {
  public:
-  /// What this rank has sent itself.
+  /// The messages that this rank has sent itself.
   struct ToSelf {
     std::vector<std::vector<std::byte>> small;
     std::vector<std::pair<std::vector<std::byte>, std::span<const std::byte>>> large;  // heads and bodies
@@ -60,7 +60,7 @@ class Outbox {
   std::size_t queued_bytes(int to) const noexcept {
     return queued_[static_cast<std::size_t>(to)].load(std::memory_order_relaxed);
   }
-  /// Whether more bytes wait for the rank than there may.
+  /// True if more bytes wait for the rank than there may.
   bool is_full(int to) const noexcept { return queued_bytes(to) >= most_queued_; }
 
  private:

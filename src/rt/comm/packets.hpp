@@ -1,6 +1,6 @@
 #pragma once
 
-/// What a messenger sends beside the messages of the user.
+/// The packets that a messenger sends beside the messages of the user.
 
 #include <cstddef>
 #include <cstdint>
@@ -35,7 +35,7 @@ struct Large {
   std::size_t queued = 0;             // sender: its bytes among those that wait for `to`
 };
 
-/// How far a rank was when it ended its communicator.
+/// The state of a rank when it ended its communicator.
 struct Departure {
   std::uint64_t waits, exchanges;  // that it has completed
   PersistentCounts persistent;     // between it and the receiver

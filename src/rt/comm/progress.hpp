@@ -31,7 +31,7 @@ class Progress final : public ProgressEngine {
   void stop_thread();
   /// \throws UsageError  no thread would poll while this one waits for all ranks
   void check_may_wait() const;
-  /// Whether messages go on while this thread polls and waits for room. Waiting could deadlock in the function of a
+  /// True if messages go on while this thread polls and waits for room. Waiting could deadlock in the function of a
   /// message, which holds the polling lock; before this rank has begun to poll, because the other rank may be in the
   /// same state; and in a thread of the program that may not poll, because the thread that may could wait for this one.
   bool may_wait_for_room() const noexcept;

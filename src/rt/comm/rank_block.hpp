@@ -41,7 +41,7 @@ struct alignas(apart) RankBlock {
   /// 1: bodies that it has announced may be freed. Set before its waits throw
   std::atomic<std::uint32_t> abandoned{0};
   std::atomic<std::int32_t> process{0};
-  /// Of the process, from /proc/PID/stat: tells it from a later process of the same PID
+  /// The start of the process, from /proc/PID/stat: tells it from a later process of the same PID
   std::atomic<std::uint64_t> start_time{0};
   std::atomic<std::uint64_t> process_namespace{0};  ///< the PID namespace of `process`
   static constexpr std::size_t most_processors = 4096;
@@ -61,12 +61,12 @@ struct alignas(apart) RankBlock {
   void blame(int rank, const std::string& how) noexcept;
   /// Sets the reason and the state, once. \returns whether there was no reason before
   bool announce_failure(const std::string& reason) noexcept;
-  /// As Transport::use.
+  /// Does Transport::use.
   void use(std::span<const int> used, int threads) noexcept;
 
   // -- by others
 
-  /// By the launcher: the rank's process has ended in this way.
+  /// The rank's process has ended in this way. The launcher calls it.
   void mark_dead(const std::string& how) noexcept;
   /// The reason that the rank, or the launcher, has written; empty if there is none.
   std::string failure_reason() const;

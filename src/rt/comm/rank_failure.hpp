@@ -15,7 +15,7 @@
 
 namespace taskgrain::rt::detail {
 
-/// From any thread.
+/// The functions may be called from any thread.
 class RankFailure {
  public:
   RankFailure(Outbox& outbox, JoinedEngine& engine) noexcept : outbox_(outbox), engine_(engine) {}
@@ -23,7 +23,7 @@ class RankFailure {
   bool exists() const noexcept { return failed_.load(std::memory_order_acquire); }
   /// \throws RankFailed \pre it exists
   [[noreturn]] void raise() const;
-  /// Whether this rank has failed first.
+  /// True if this rank has failed first.
   bool is_own() const noexcept;
 
   /// Fails all ranks with this reason.
@@ -43,7 +43,7 @@ class RankFailure {
   mutable std::mutex mutex_;  // protects the two below
   int rank_ = -1;
   std::string why_;
-  std::atomic<bool> failed_{false};
+  std::atomic<bool> failed_{false};  // `set` stores it under the mutex, after the two above and Transport::abandon
 };
 
 }  // namespace taskgrain::rt::detail

@@ -44,7 +44,7 @@ constexpr std::size_t part_bytes = 1 << 16;
 
 constexpr std::size_t round_up(std::size_t bytes) { return (bytes + part_bytes - 1) / part_bytes * part_bytes; }
 
-/// Where the parts are. Cannot overflow: most_ranks^2 rings of 2^18 bytes, most_ranks arenas of 2^36.
+/// The places of the parts. They cannot overflow: most_ranks^2 rings of 2^18 bytes, most_ranks arenas of 2^36.
 struct Layout {
   std::size_t ranks, ring_bytes, arena_bytes;
 
@@ -94,7 +94,7 @@ std::optional<Head> head_of(const MemoryFile& file) {
   return head;
 }
 
-/// What rank 0 broadcasts, so that the others can open its segment.
+/// The address that rank 0 broadcasts, so that the others can open its segment.
 struct SegmentAddress {
   int error = 0;  ///< errno of rank 0, if it could make none; then `text` is the reason
   pid_t process = 0;

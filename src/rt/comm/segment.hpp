@@ -38,7 +38,8 @@ class Segment {
     std::function<bool(bool)> all;
   };
 
-  /// By the launcher, before it starts the ranks. \returns a file descriptor that children inherit
+  /// Makes the memory of the ranks. The launcher calls it before it starts them.
+  /// \returns a file descriptor that children inherit
   /// \throws UsageError  too many ranks; std::system_error with the number of bytes, if there is no memory
   static int make(int ranks);
   /// Maps the segment of the launcher, and attaches to the block of `rank`. The caller keeps its descriptor.
@@ -66,13 +67,13 @@ class Segment {
   /// \throws std::system_error with the number of bytes
   void reserve(std::size_t offset, std::size_t bytes);
 
-  /// As RankBlock::leave, of this rank.
+  /// Does RankBlock::leave for this rank.
   void leave() noexcept { block(rank_).leave(); }
-  /// As RankBlock::announce_failure, of this rank. Rings all doorbells.
+  /// Does RankBlock::announce_failure for this rank. Rings all doorbells.
   void announce_failure(const std::string& reason) noexcept;
-  /// As RankBlock::blame, by this rank.
+  /// Does RankBlock::blame for this rank.
   void blame(int rank, const std::string& how) noexcept { block(rank_).blame(rank, how); }
-  /// By the launcher, after all other calls for the rank: its process has ended.
+  /// The process of a rank has ended. The launcher calls it, after all other calls for the rank.
   void mark_process_ended(int rank) noexcept { block(rank).process_ended.store(1); }
   struct Failure {
     int rank;
@@ -80,12 +81,12 @@ class Segment {
   };
   /// The failure that ends a rank: its own, or that of another one.
   Failure failure(int rank) const;
-  /// As RankBlock::mark_dead. Rings all doorbells.
+  /// Does RankBlock::mark_dead. Rings all doorbells.
   void mark_dead(int rank, const std::string& how) noexcept;
 
-  /// As Transport::use.
+  /// Does Transport::use.
   void use(std::span<const int> processors, int workers) noexcept { block(rank_).use(processors, workers); }
-  /// As Transport::oversubscribed.
+  /// Answers Transport::oversubscribed.
   bool oversubscribed() const noexcept;
 
   /// Wakes a thread that sleeps on the rank's doorbell.

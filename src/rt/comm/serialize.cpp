@@ -13,8 +13,8 @@ namespace taskgrain::rt {
 
 namespace {
 
-/// From this size on, writing into the arena, where the receiver reads, is cheaper than copying into a ring and out of
-/// it.
+/// The size from which on writing into the arena, where the receiver reads, is cheaper than copying into a ring and out
+/// of it.
 constexpr std::size_t least_shared = 32768;
 constexpr std::align_val_t alignment{16};
 

@@ -71,7 +71,7 @@ class SharedTransport final : public Transport {
 
   int rank() const noexcept override { return rank_at(segment_->rank()); }
   int ranks() const noexcept override { return static_cast<int>(places_.size()); }
-  /// Whether a rank is of this host, and another one: then this sends to it, and receives from it.
+  /// True if a rank is of this host, and another one: then this sends to it, and receives from it.
   bool reaches(int rank) const noexcept { return outgoing_[static_cast<std::size_t>(rank)] != nullptr; }
   const char* name() const noexcept override { return "shared"; }
   std::size_t most_bytes() const noexcept override { return most_bytes_; }
@@ -101,7 +101,7 @@ class SharedTransport final : public Transport {
  private:
   int rank_at(int place) const noexcept { return host_[static_cast<std::size_t>(place)]; }
   int place(int rank) const noexcept { return places_[static_cast<std::size_t>(rank)]; }
-  /// Whether the rank has left: it receives nothing any more.
+  /// True if the rank has left: it receives nothing any more.
   bool has_left(int rank) const noexcept { return segment_->block(place(rank)).state.load() == RankBlock::left; }
 
   /// Types of records.

@@ -96,7 +96,7 @@ class TerminationDetection {
     }
   }
 
-  /// At one moment this rank was idle, and had these counts. The moment must be after the last `receive`: a caller that
+  /// This rank was idle at one moment, and had these counts. The moment must be after the last `receive`: a caller that
   /// read the counts earlier checks that `receive` was not called since.
   ///
   /// Call it after `begin` and after each `receive`, whenever the rank is idle.
@@ -126,7 +126,7 @@ class TerminationDetection {
     }
   }
 
-  /// Whether the epoch has ended.
+  /// True if the epoch has ended.
   bool done() const noexcept { return done_; }
   /// The number of ranks on which tasks wait. \pre done
   std::uint32_t stuck() const noexcept { return stuck_in_all_; }

@@ -70,7 +70,7 @@ class Transport {
   virtual void send(int to, std::span<const std::byte> packet) = 0;
   /// Sends `body` without a copy, if it can; the caller keeps it as it is until `reusable(token)`.
   virtual void send_large(int to, std::span<const std::byte> head, std::span<const std::byte> body, void* token) = 0;
-  /// Whether a `poll` has something to receive or send. A few loads.
+  /// True if a `poll` has something to receive or send. It takes a few loads.
   virtual bool anything() const noexcept = 0;
   /// A futex word in shared memory: 1 while a thread of this rank sleeps on it. Who sends to this rank exchanges it for
   /// 0, and wakes the thread if it was 1. Null if no sender would: then threads must poll.
@@ -81,12 +81,12 @@ class Transport {
 
   /// Publishes that this rank ends because another one has failed.
   virtual void blame(int /*rank*/, const std::string& /*how*/) noexcept {}
-  /// Whether the calling thread may poll; below MPI_THREAD_MULTIPLE only MPI's main thread may. Elsewhere `poll` does
+  /// True if the calling thread may poll; below MPI_THREAD_MULTIPLE only MPI's main thread may. Elsewhere `poll` does
   /// nothing.
   virtual bool may_poll() const noexcept { return true; }
   /// Publishes the number of workers of this rank, and their processors, for `oversubscribed`.
   virtual void use(std::span<const int> /*processors*/, int /*workers*/) noexcept {}
-  /// Whether the ranks that share processors with this one have, together, more workers than processors.
+  /// True if the ranks that share processors with this one have, together, more workers than processors.
   virtual bool oversubscribed() const noexcept { return false; }
   /// Memory that this rank shares with others; null if there is none.
   virtual SharedMemory* shared_memory() noexcept { return nullptr; }
@@ -95,7 +95,7 @@ class Transport {
   virtual void count_queued_in(std::vector<std::atomic<std::size_t>*> by_rank) { queued_ = std::move(by_rank); }
   /// Begins to call Receiver::lost, where the transport can notice it outside a poll. \throws std::system_error
   virtual void watch(Receiver&) {}
-  /// As the functions of Messages.
+  /// Does as the functions of Messages.
   virtual int persistent_tags(int /*count*/) { throw std::logic_error("this transport has no persistent messages"); }
   virtual std::unique_ptr<PersistentMessage> persistent(PersistentMessage::Plan) {
     throw std::logic_error("this transport has no persistent messages");
@@ -107,7 +107,7 @@ class Transport {
 
   /// Receives, and sends what could not be sent before. \returns whether anything was received
   virtual bool poll(Receiver& receiver) = 0;
-  /// Whether all packets that the calling thread has sent have left, so that they need no more polls.
+  /// True if all packets that the calling thread has sent have left, so that they need no more polls.
   virtual bool all_sent() noexcept = 0;
   /// Polls once before the rank leaves. \returns whether everything was sent, and taken by the ranks that still take it
   virtual bool flush(Receiver& receiver) = 0;

@@ -45,9 +45,9 @@ class Waits {
   bool done() const noexcept { return done_.load(std::memory_order_acquire); }
   /// \pre done
   bool stuck() const noexcept { return stuck_; }
-  /// Whether there is another rank that has not departed.
+  /// True if there is another rank that has not departed.
   bool others_left() const noexcept;
-  /// Whether all persistent messages of those that have departed are complete. \pre nobody polls
+  /// True if all persistent messages of those that have departed are complete. \pre nobody polls
   bool all_complete();
 
   // -- an exchange

@@ -153,7 +153,8 @@ void Watch::begin_watching(Peer& peer) const {
   if (peer.handle && !process_is_there(peer)) mark_ended(peer);
 }
 
-/// In another PID namespace (a container) the same number names another process.
+/// True if the peer is in the PID namespace of this process. In another one (a container) the same number names another
+/// process.
 bool Watch::same_pid_namespace(const Peer& peer) const {
   return segment_.block(peer.rank).process_namespace.load() == namespace_;
 }

@@ -26,7 +26,7 @@ struct ProcessState {
   bool stopped() const noexcept { return state == 'T'; }
 };
 
-/// What /proc/PID/stat says of a process; nothing if there is none.
+/// The state of a process by /proc/PID/stat; nothing if there is none.
 std::optional<ProcessState> process_state(pid_t process);
 
 /// The number of this PID namespace: only in the same one do PIDs mean the same. 0 if the kernel does not say.
@@ -39,7 +39,7 @@ class Watch {
   /// Called by the thread, once for each rank that is lost; it does not throw. A rank that has left is not lost.
   using Lost = std::function<void(int rank, const std::string& why)>;
 
-  /// How the thread learns that a process has ended.
+  /// The way in which the thread learns that a process has ended.
   enum class By {
     pidfd,    ///< from the kernel at once; where that refuses, as below
     polling,  ///< from /proc, each interval
