@@ -7,8 +7,8 @@
 
 namespace taskgrain::rt::detail {
 
-/// Between two looks of a thread that waits and that nobody wakes: spins so often, then yields until it has looked so
-/// often, then sleeps.
+/// The pause between two looks of a thread that waits and that nobody wakes: it spins so often, then yields until it
+/// has looked so often, then sleeps.
 class Backoff {
  public:
   explicit Backoff(int spins = 2000, int looks = 20'000) : spins_(spins), looks_(looks) {}

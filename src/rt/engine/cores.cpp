@@ -87,7 +87,7 @@ std::vector<int> of_this_process() {
   return processors_of(allowed.get());
 }
 
-/// What the kernel calls the core of a processor: the list of all that share it.
+/// The kernel's name for the core of a processor: the list of all that share it.
 std::string core_of(int processor) {
   const std::string number = std::to_string(processor);
   std::ifstream file("/sys/devices/system/cpu/cpu" + number + "/topology/thread_siblings_list");

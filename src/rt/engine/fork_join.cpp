@@ -21,7 +21,7 @@ namespace taskgrain::rt::detail {
 
 namespace {
 
-/// What a fork leaves of a stack for the calls that make none.
+/// The bytes of a stack that a fork leaves for the calls that make none.
 constexpr std::size_t stack_kept = 128 << 10;
 
 }  // namespace

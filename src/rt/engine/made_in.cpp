@@ -12,7 +12,7 @@ namespace {
 
 std::atomic<std::uint64_t> engines_made{0};
 
-/// Where the calling thread is; null outside of tasks.
+/// The MadeIn of the engine whose worker this thread is; null outside of workers.
 const MadeIn* of_running_task() noexcept {
   const Worker* const worker = Worker::current();
   return worker == nullptr ? nullptr : &worker->engine().made_in();

@@ -1,7 +1,7 @@
 #pragma once
 
-/// How many tasks run between two polls. An actor of a compiled graph polls for a failure, messages and other tasks of
-/// its worker; a thread that works while it waits checks its condition.
+/// The number of tasks that run between two polls. An actor of a compiled graph polls for a failure, messages and other
+/// tasks of its worker; a thread that works while it waits checks its condition.
 
 #include <algorithm>
 #include <chrono>
@@ -9,8 +9,8 @@
 
 namespace taskgrain::rt::detail {
 
-/// As many tasks as take about 20 µs, and 128 at most. Reading the clock costs as much as a few tasks, so it is read
-/// once an interval.
+/// An interval of as many tasks as take about 20 µs, and 128 at most. Reading the clock costs as much as a few tasks,
+/// so it is read once an interval.
 class PollInterval {
   using Clock = std::chrono::steady_clock;
 

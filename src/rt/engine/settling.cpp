@@ -1,4 +1,4 @@
-/// What a wait does in the end: it settles handlers that have failed or are stuck, and ends those that were removed.
+/// The end of a wait: it settles handlers that have failed or are stuck, and ends those that were removed.
 
 #include <algorithm>
 #include <exception>

@@ -59,7 +59,7 @@ std::string json_text(std::string_view text) {
 
 double microseconds(TraceLane::Clock::duration time) { return std::chrono::duration<double, std::micro>(time).count(); }
 
-/// Of the numbers of a graph or a sequence, which are as many as 2 to the power of this.
+/// The bits of the numbers within a graph or a sequence.
 constexpr int bits = 40;
 
 }  // namespace
@@ -121,7 +121,7 @@ void Trace::waited() {
   waits_.push_back(TraceLane::Clock::now());
 }
 
-/// What a task comes after, within its launch.
+/// The tasks that a task comes after, within its launch.
 std::vector<TracedTask> Trace::before(const TracedTask& task) const {
   if (const auto found = given_.find(task.number); found != given_.end()) return found->second.before;
   const std::uint64_t first = task.number >> bits << bits;
@@ -135,7 +135,7 @@ std::vector<TracedTask> Trace::before(const TracedTask& task) const {
   return found;
 }
 
-/// How many waits there were until a task was given.
+/// The number of waits that there were until a task was given.
 std::size_t Trace::waits_before(const TracedTask& task) const {
   if (const auto found = given_.find(task.number); found != given_.end()) return found->second.waits;
   const auto graph = graphs_.find(task.number >> bits << bits);

@@ -1,6 +1,6 @@
 #pragma once
 
-/// How a thread waits: the guard that makes it worker 0, and the loop in which it works meanwhile.
+/// The wait of a thread: the guard that makes it worker 0, and the loop in which it works meanwhile.
 
 #include <algorithm>
 #include <cfenv>

@@ -56,12 +56,12 @@ inline constexpr int spins_before_yield_to_ranks = 32;  // if several ranks shar
 /// The longest spin inside a handler, whatever the options say: the worker must return to its loop, to steal and to be
 /// counted as idle.
 inline constexpr std::chrono::nanoseconds longest_spin_in_a_task = std::chrono::milliseconds(10);
-/// How long a thread parks before it checks its condition again, if no other thread may signal it: exponential backoff
-/// from the one to the other.
+/// The times that a thread parks before it checks its condition again, if no other thread may signal it: exponential
+/// backoff from the one to the other.
 inline constexpr std::chrono::microseconds shortest_park{50}, longest_park{5000};
 /// The longest spin if ranks share a core: the kernel runs a thread that is woken sooner than one that has yielded.
 inline constexpr std::chrono::microseconds longest_spin_if_oversubscribed{50};
-/// How long a worker parks if other ranks cannot wake it.
+/// The time that a worker parks if other ranks cannot wake it.
 inline constexpr std::chrono::microseconds longest_park_without_doorbell{200};
 
 /// The time at which a worker that begins to wait now has spun long enough; the end of time if that would overflow.
@@ -178,7 +178,7 @@ Waited Worker::wait_for(const Ready& ready, std::chrono::steady_clock::time_poin
   }
 }
 
-/// Whether all of its overflow is for worker 0 while no thread is worker 0. Then it cannot send it until a thread
+/// True if all of its overflow is for worker 0 while no thread is worker 0. Then it cannot send it until a thread
 /// waits, so it may park although it is not idle.
 inline bool Worker::starved() const noexcept {
   return overflow_.size() == 1 && overflow_[0].to == 0 && !engine_.main_.taken.load();
