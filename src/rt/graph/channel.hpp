@@ -84,7 +84,7 @@ class DoneIterations {
   /// \param channel  its value is the first iteration that is not done
   explicit DoneIterations(Channel& channel) : channel_(channel) {}
 
-  /// By any thread, once for each iteration.
+  /// Notes that an iteration is done. Any thread calls it, once for each iteration.
   void done(std::int64_t iteration) {
     const std::lock_guard lock(mutex_);
     if (iteration != next_) {

@@ -79,11 +79,11 @@ struct ReceiveWindow {
 class EdgeEndpoint : public std::enable_shared_from_this<EdgeEndpoint> {
  public:
   EdgeEndpoint(Messages& ranks, std::string graph);
-  /// By all ranks, once: registers the kind of message.
+  /// Registers the kind of message. All ranks call it, once.
   void open(RankEdges& of);
 
   void send(int rank, const EdgeMessage& what);
-  /// For PersistentMessage::Plan::on_done: calls `call` unless the graph has ended.
+  /// Calls `call` unless the graph has ended. PersistentMessage::Plan::on_done uses it.
   template <typename Call>
   void if_open(const Call& call) {
     const std::lock_guard lock(mutex_);

@@ -29,8 +29,8 @@ class EdgeReceiver {
   /// \returns for each rank, the offsets to which it writes
   Messages::Gathered make_windows(const Compiler& graph, const InOrderPrograms& programs,
                                   const Messages::Gathered& groups, int tags);
-  /// What a group sends arrives together: leaves out waits for a group for which an earlier record of the program
-  /// waits. After make_windows.
+  /// Leaves out waits for a group for which an earlier record of the program waits, because all that a group sends
+  /// arrives together. Called after make_windows.
   void leave_out_waits(InOrderProgram& program, std::uint32_t first_credit) const;
 
   // -- by workers
@@ -45,7 +45,7 @@ class EdgeReceiver {
 
   // -- by the polling thread, under the lock of the endpoint
 
-  /// So many iterations of a group have arrived by its persistent message.
+  /// Notes that so many iterations of a group have arrived by its persistent message.
   void on_group(int rank, std::size_t group, std::int64_t iterations) noexcept;
   /// Resumes the parked workers that read a group.
   void resume(int rank, std::size_t group) noexcept { endpoint_.resume(origin(rank).groups[group].readers); }

@@ -31,7 +31,7 @@ class EdgeSender {
 
   // -- by workers
 
-  /// Whether the send of an iteration to a destination has all credits that it needs.
+  /// True if the send of an iteration to a destination has all credits that it needs.
   bool passed(std::uint32_t destination, std::int64_t iteration) const noexcept;
   std::atomic<std::uint32_t>& parked(std::uint32_t destination) noexcept { return *destinations_[destination].parked; }
   void send(std::uint32_t group, std::int64_t iteration);

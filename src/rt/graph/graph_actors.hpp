@@ -30,7 +30,7 @@ namespace taskgrain::rt::detail {
 struct InOrderPrograms;
 struct QueuedPrograms;
 
-/// Who has asynchronous tasks in flight.
+/// An owner of asynchronous tasks in flight.
 class AsyncOwner {
  public:
   /// The device is done with an iteration of a device task. From any thread.
@@ -49,15 +49,15 @@ class GraphActors : public Handler, public AsyncOwner, public std::enable_shared
   ~GraphActors() override;
 
   CompiledGraph::Launch launch(CompiledGraph::LaunchOptions options);
-  /// As CompiledGraph::received.
+  /// Gives CompiledGraph::received.
   std::span<const std::byte> received(TaskGraph::Node node, const Turn& turn, int back) const;
   void cancel() noexcept {
     if (rank_edges_ != nullptr) cancelled_.store(true), rank_edges_->cancel();
     engine_.cancel(*this);
   }
 
-  /// What comes from other ranks wakes workers from now on. After Engine::add, whose number the wake-ups have; before
-  /// it no launch runs, so no worker waits.
+  /// Lets arrivals from other ranks wake workers from now on. Called after Engine::add, whose number the wake-ups have;
+  /// before it no launch runs, so no worker waits.
   void listen() {
     if (rank_edges_ != nullptr) rank_edges_->on_resume([this](int worker) { wake_actor(worker); });
   }
@@ -66,8 +66,8 @@ class GraphActors : public Handler, public AsyncOwner, public std::enable_shared
 
   /// Calls `each(node, action)` for each task of the host. \pre no launch runs
   virtual void each_action(const std::function<void(std::uint32_t node, Action& action)>& each) = 0;
-  /// From now on, a task that throws is told to `function(node, iteration of the launch)`, with the exception that is
-  /// being handled, and not to the waits of the runtime. It cancels the launch. \pre no launch runs
+  /// Lets `function(node, iteration of the launch)` know from now on of a task that throws, with the exception that is
+  /// being handled, and not the waits of the runtime. It cancels the launch. \pre no launch runs
   void tell_failures(std::function<void(std::uint32_t, std::int64_t)> function) { on_failure_ = std::move(function); }
 
   std::uint64_t first_traced() const noexcept { return first_traced_; }
@@ -93,7 +93,7 @@ class GraphActors : public Handler, public AsyncOwner, public std::enable_shared
   /// A message to this worker has come. `deliver` calls it and counts the message as ended; so does `send` for a
   /// message to the same worker, which is not counted.
   virtual void receive(Worker& here, const Payload& message) noexcept = 0;
-  /// What a worker has begun and ended of this graph: `deliver` and `run` end with counts(here).end().
+  /// The counts of what a worker has begun and ended of this graph: `deliver` and `run` end with counts(here).end().
   Counts& counts(Worker& here) const noexcept { return shares_[static_cast<std::size_t>(here.index())].counts; }
   // What is lost would let a launch wait for ever, so it is sent when there is memory. (The functions that each task
   // calls spell out `surely`, whose function the compiler would not inline.)
@@ -159,7 +159,7 @@ class GraphActors : public Handler, public AsyncOwner, public std::enable_shared
   virtual void reset(std::int64_t end) noexcept = 0;
   /// Appends the tasks of a worker's actor that wait.
   virtual std::size_t waiting_tasks(int worker, std::vector<StuckTask>& tasks, std::size_t most) const = 0;
-  /// What errors call a task of the running launch, with its iteration if there are several.
+  /// The name of a task of the running launch, for errors, with its iteration if there are several.
   /// \param iteration  over all launches
   std::string task_text(std::uint32_t node, std::int64_t iteration) const;
   /// A task in the trace that there is. \param begin  of the launch

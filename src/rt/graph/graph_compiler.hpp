@@ -26,7 +26,7 @@ struct Compiler {
   std::size_t size() const noexcept { return graph.nodes_.size(); }
   const TaskGraph::Record& node(std::uint32_t n) const noexcept { return graph.nodes_[n]; }
   int worker(std::uint32_t n) const noexcept { return graph.nodes_[n].worker; }
-  /// Whether no worker of this rank executes the node.
+  /// True if no worker of this rank executes the node.
   bool external(std::uint32_t n) const noexcept {
     return node(n).kind == NodeKind::precondition || node(n).kind == NodeKind::receive ||
            node(n).kind == NodeKind::self_receive;
@@ -40,7 +40,7 @@ struct Compiler {
   /// \pre across_ranks()
   Communicator& ranks() const noexcept { return *graph.ranks_; }
   bool across_ranks() const noexcept { return graph.ranks_ != nullptr; }
-  /// Whether the device keeps an edge, by an event: the host issues the second node as soon as it has issued the first.
+  /// True if the device keeps an edge, by an event: the host issues the second node as soon as it has issued the first.
   /// Not if their events are of different types: a device cannot wait for events of another one.
   bool on_device(std::uint32_t from, std::uint32_t to) const noexcept {
     return node(from).kind == NodeKind::async && node(to).kind == NodeKind::async &&

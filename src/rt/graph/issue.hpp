@@ -24,11 +24,11 @@ class InFlightPool {
   InFlightPool(const InFlightPool&) = delete;
   InFlightPool& operator=(const InFlightPool&) = delete;
 
-  /// By the worker.
+  /// Takes a free operation, or makes one. The worker calls it.
   InFlightOperation* take();
-  /// By any thread.
+  /// Gives an operation back. Any thread calls it.
   void give_back(InFlightOperation* task) noexcept;
-  /// By the executor, in the end.
+  /// Leaves the pool. The executor calls it in the end.
   void leave() noexcept;
 
   struct Leave {

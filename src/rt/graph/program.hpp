@@ -148,7 +148,7 @@ struct InOrderPrograms {
   /// to which this one sends, and then those between workers.
   std::vector<ChannelEnds> channels;
   std::vector<int> target_ranks;  ///< to which this one sends, ascending
-  /// What one record sends to one rank: numbers of sends.
+  /// The sends of one record to one rank, by their numbers.
   struct Group {
     int rank;
     std::vector<std::uint32_t> sends;

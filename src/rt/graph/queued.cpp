@@ -183,7 +183,7 @@ class QueuedActors final : public Executor<QueuedActors> {
     finished();
   }
 
-  /// Whether an iteration may start.
+  /// True if an iteration may start.
   bool open_window(Actor& actor, std::int64_t iteration) const noexcept {
     std::int64_t least = INT64_MAX;
     for (const int worker : members_) least = std::min(least, at(worker).finished.load(std::memory_order_acquire));

@@ -62,7 +62,7 @@ struct alignas(apart) QueuedActor {
   std::atomic<bool> parked{
       false};  // set by this worker; reset by the worker that finishes an iteration and sends it a message
 
-  /// Between launches: restores the state after compiling.
+  /// Restores the state after compiling. Called between launches.
   void clear() {
     ahead = false;
     parked.store(false, std::memory_order_relaxed);
@@ -73,7 +73,7 @@ struct alignas(apart) QueuedActor {
     for (auto& counts : count) counts = program.indegree;
     for (auto& tasks : left) tasks = program.records.size();
   }
-  /// How many arrivals a record waits for beyond its indegree, in the first iterations of a launch.
+  /// The number of arrivals that a record waits for beyond its indegree, in the first iterations of a launch.
   std::int32_t correction(std::size_t place, std::int64_t iteration) const {
     if (iteration > begin + 1) return 0;
     for (const auto& [changed, by] : iteration == begin ? program.first : program.second)

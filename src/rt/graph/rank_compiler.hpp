@@ -17,8 +17,9 @@ namespace taskgrain::rt::detail {
 
 struct Compiler;
 
-/// By all ranks. \throws UsageError  a task calls it; AgreedError on all ranks, if one rank's runtime has another
-/// communicator, or its policy is not in_order
+/// Checks the ranks, all of which call it.
+/// \throws UsageError  a task calls it; AgreedError on all ranks, if one rank's runtime has another communicator, or
+///   its policy is not in_order
 void check_ranks(const TaskGraph& graph, Runtime& runtime, Policy policy);
 /// The ranks of a graph across ranks.
 Messages& ranks_of(const Compiler& graph);
@@ -35,7 +36,7 @@ void match_ranks(const Compiler& graph);
 class LevelsOfRanks {
  public:
   explicit LevelsOfRanks(Compiler& graph);
-  /// By all ranks: sends the other ranks the levels of what they receive.
+  /// Sends the other ranks the levels of what they receive. All ranks call it.
   /// \param levelled  nodes whose levels are known now
   /// \param left      how many are not
   /// \returns whether to go on: some rank has nodes left, and some rank has sent a level

@@ -90,7 +90,7 @@ class LaunchAgreement {
 
 class RankEdges {
  public:
-  /// By all ranks. Leaves out waits of the programs that others imply.
+  /// Leaves out waits of the programs that others imply. All ranks make it.
   RankEdges(Messages& ranks, const Compiler& graph, InOrderPrograms& programs);
   ~RankEdges();
 
@@ -100,7 +100,7 @@ class RankEdges {
 
   /// This rank launches up to iteration `end`. Launches that differ between neighbours fail all ranks.
   void launch(std::int64_t end) { launches_.launch(end); }
-  /// As LaunchAgreement::missing_launch.
+  /// Gives LaunchAgreement::missing_launch.
   int missing_launch() { return launches_.missing_launch(); }
 
   /// All ranks cancel the graph, perhaps after different numbers of launches: they are compared no more when it ends.
@@ -108,7 +108,7 @@ class RankEdges {
 
   // -- by workers; `begin` is that of the launch
 
-  /// Whether a wait for another rank has ended.
+  /// True if a wait for another rank has ended.
   bool passed(const Wait& wait, std::int64_t iteration, std::int64_t begin) const noexcept {
     return wait.channel >= first_credit_ ? sender_.passed(wait.channel - first_credit_, iteration)
                                          : receiver_.passed(wait, iteration, begin);
@@ -130,7 +130,7 @@ class RankEdges {
  private:
   friend class EdgeEndpoint;
 
-  /// By the polling thread.
+  /// Takes a message. The polling thread calls it.
   void receive(int from, const EdgeMessage& what);
 
   const std::uint32_t first_credit_;        // the channel of the first credit
