@@ -29,7 +29,7 @@ NO_BEGINNING = (
     *("Of ", "From ", "By ", "In ", "On ", "At ", "As ", "For ", "With ", "Within ", "Between ", "So "),
 )
 """The first words of comments in which a clause or a preposition stands before, or for, the noun."""
-COMMENTED = ("include/taskgrain/rt/**/*.hpp",)
+COMMENTED = ("include/taskgrain/rt/**/*.hpp", "src/rt/**/*.hpp", "src/rt/**/*.cpp")
 """The C++ sources whose `///` begin as docstrings do."""
 
 

@@ -14,7 +14,7 @@ constexpr const char* the_same = "; all ranks give a sequence the same tasks, in
 
 int before(const Messages& messages) noexcept { return (messages.rank() + messages.ranks() - 1) % messages.ranks(); }
 
-/// Where two ranks differ in the numbers of their traces; empty if they do not.
+/// The place where two ranks differ in the numbers of their traces; empty if they do not.
 std::string other_traces(int a, const std::vector<std::uint64_t>& of_a, int b, const std::vector<std::uint64_t>& of_b) {
   const auto [at_a, at_b] = std::ranges::mismatch(of_a, of_b);
   if (at_a == of_a.end() && at_b == of_b.end()) return {};

@@ -1,6 +1,6 @@
 #pragma once
 
-/// What a sequence of several ranks has beside its tasks: who has which bytes, and messages that bring them.
+/// The part of a sequence that several ranks need: it knows which rank has which bytes, and sends them by messages.
 
 #include <cstddef>
 #include <cstdint>
@@ -27,7 +27,7 @@ class Arrivals {
   /// \param hash  of all that the sender was given before: where it differs, the ranks have other tasks
   using Arrived = std::function<void(std::uint64_t hash, std::span<const std::byte> bytes)>;
 
-  /// What a rank was given until it waits.
+  /// The tasks that a rank was given until it waits, as a hash, and what ranks compare of them.
   struct Given {
     std::uint64_t hash;                 // of all
     std::string thrown;                 // by the last body that has thrown since the wait before; empty: none has
@@ -36,9 +36,9 @@ class Arrivals {
 
   /// Calls `arrived` when the bytes are there, perhaps at once; or never, after `forget`.
   void take(int from, std::uint64_t number, Arrived arrived);
-  /// Of the wait of this number, by this rank and the one before it: fails all ranks if it is the second of the two,
-  /// and they differ.
-  /// \param rank  this one, if it is its own; else the one before
+  /// Compares what this rank, and the one before it, were given until the wait of this number. The first call of the
+  /// two keeps it; the second fails all ranks if they differ.
+  /// \param rank  the one that was given it: this one, or the one before
   void compare(Messages& messages, std::uint64_t wait, int rank, Given given);
   void put(int from, std::uint64_t number, std::uint64_t hash, std::span<const std::byte> bytes);
   void forget() noexcept;
@@ -80,17 +80,17 @@ class AcrossRanks {
   /// All is as the iterations of this graph leave it, so that another changes nothing, and lacks nothing.
   bool is_as_left_by(const void* graph) const noexcept { return graph != nullptr && left_by_ == graph; }
   void leave(const void* graph) noexcept { left_by_ = graph; }
-  /// What is given, so that ranks that were given other tasks are found.
+  /// Notes what is given, so that ranks that were given other tasks are found.
   void note(std::uint64_t what) noexcept { hash_ = mixed(hash_, what); }
   void note(const DataRegistry& registry, std::span<const Access> accesses, int rank) noexcept;
   /// A trace of this number is given.
   void note_trace(std::uint64_t id);
   /// The body of a loop or a trace has thrown what is being handled.
   void note_thrown();
-  /// By all ranks that wait, each of which tells another. Those that were given other tasks fail, before they wait for
-  /// what never comes.
+  /// Tells another rank what this one was given. All ranks that wait call it. Those that were given other tasks fail,
+  /// before they wait for what never comes.
   void compare();
-  /// By all ranks. \throws UsageError  some were given other tasks
+  /// Compares at once what all ranks were given. All ranks call it. \throws UsageError  some were given other tasks
   void agree(const std::string& what);
   /// The function of the task that sends, or that ends when the bytes have come.
   /// \param owners  of the memory, if it may go

@@ -1,6 +1,6 @@
 #pragma once
 
-/// What a loop or a trace gives: its tasks, and the graph that they become.
+/// The body of a loop or a trace: its tasks, and the graph that they become.
 
 #include <algorithm>
 #include <atomic>
@@ -39,12 +39,12 @@ struct Body {
     const std::size_t begin = k == 0 ? 0 : tasks[k - 1].accesses;
     return std::span(accesses).subspan(begin, tasks[k].accesses - begin);
   }
-  /// Which of the results it is; -1: none.
+  /// The place of the data among the results; -1: it is none.
   std::ptrdiff_t result(std::uint64_t id) const noexcept {
     const auto at = std::ranges::lower_bound(results, id);
     return at != results.end() && *at == id ? at - results.begin() : -1;
   }
-  /// Whether the tasks of the other use the same, so that they come after each other in the same way.
+  /// True if the tasks of the other use the same, so that they come after each other in the same way.
   /// \param workers  whether these count, too: not across ranks, which have numbers of their own and must find the same
   bool alike(const Body& other, bool workers) const noexcept;
   /// Without the functions.
@@ -64,7 +64,7 @@ class CompiledBody {
   /// \param bodies  one, which runs so many times; or several, one after the other, once each
   /// \pre the launch before has ended
   CompiledGraph::Launch launch(std::vector<std::shared_ptr<Body>> bodies, std::int64_t iterations);
-  /// What the first task that failed has thrown; null if none did. \pre the launch has ended
+  /// The exception of the first task that failed; null if none did. \pre the launch has ended
   std::exception_ptr failure() const noexcept { return failure_; }
   /// Its name, and the iteration if there are several.
   const std::string& failed_task() const noexcept { return failed_task_; }
@@ -76,7 +76,7 @@ class CompiledBody {
   void release() noexcept { bodies_.clear(); }
 
  private:
-  /// What a record calls where each iteration has its own function, or the task is asynchronous.
+  /// The function that a record calls where each iteration has its own, or the task is asynchronous.
   struct OfIteration {
     CompiledBody* own;
     std::size_t task;
@@ -102,7 +102,7 @@ class CompiledBody {
   /// Fills `uses_`, `extra_` and `task_of_`.
   TaskGraph graph_of(const Body& body, const std::string& name, const std::vector<std::vector<Transfer>>& transfers);
   TaskGraph::Node node_of(TaskGraph& graph, const Body::Task& task, std::size_t k);
-  /// What this rank does of a transfer.
+  /// The step of this rank in a transfer.
   Step step_of(TaskGraph& graph, const Body& body, const Transfer& transfer, std::uint64_t tag);
   Access extra(std::span<const Region> regions, const std::string& name, Mode mode);
 

@@ -1,6 +1,6 @@
 #pragma once
 
-/// Which earlier tasks a task comes after, from what they use. Tasks have ascending numbers, from 1.
+/// Finds the earlier tasks that a task comes after, from what they use. Tasks have ascending numbers, from 1.
 ///
 /// The tasks that use one piece of data fall into groups, one after the other. Those of a group do not exclude each
 /// other: readers, parts of one sum, tasks that commute, or one task that writes. For each piece of data:
@@ -27,7 +27,7 @@ struct Group {
 
   static constexpr std::uint64_t reach = 63;  // bits further back than the last
 
-  /// Whether bits are lost, seen from a later task.
+  /// True if bits are lost, seen from a later task.
   bool reaches_too_far(std::uint64_t number) const noexcept {
     const std::uint64_t by = number - last;
     return by > reach || near >> (reach + 1 - by) != 0;
@@ -148,7 +148,7 @@ class Dependences {
     }
   };
 
-  /// For all that are near.
+  /// Makes room for all that are near.
   template <typename Ended>
   [[gnu::noinline]] static void make_room(std::vector<std::uint64_t>& far, const Ended& ended) {
     constexpr std::size_t most = Group::reach + 1;

@@ -1,21 +1,21 @@
 #pragma once
 
-/// Which tasks of a window have ended, and which tasks wait for one of them.
+/// The tasks of a window that have ended, and the tasks that wait for those that have not.
 ///
-/// A task waits at one of those that it comes after: the last one that has not ended. Who ends that one looks at the
-/// others for it, and lets it wait at the next, or finds that it is ready. So nothing is counted, and most tasks are
-/// put into a list once, however many they come after.
+/// A task waits at one of those that it comes after: the last one that has not ended. The worker that ends that one
+/// looks at the others for it, and lets it wait at the next, or finds that it is ready. So nothing is counted, and most
+/// tasks are put into a list once, however many they come after.
 ///
 /// Each place of the window has a word, of task n that was given there last:
 ///   {n, open, w}  n has not ended; w, its `next`, the `next` of that, … wait for it
 ///   {n, ended}    n has ended
 /// A place is given again only after that, so n has ended ⇔ the word of its place is not {n, open, …}. The word has n
-/// mod 2^31, which is enough: who asks about k for a task keeps that task's place, so k's place is at k or at k + size,
-/// and size is less than 2^31.
+/// mod 2^31, which is enough: a thread that asks about k for a task keeps that task's place, so k's place is at k or at
+/// k + size, and size is less than 2^31.
 ///
-/// Written by the thread that gives tasks (`open`), by who lets a task wait (`wait`), and by who ends the task (`end`).
-/// The word names its task, so nobody waits at one that has got the place meanwhile. Each passes on what it has seen,
-/// so all that a task comes after happens before it.
+/// These write the word: the thread that gives tasks (`open`), a thread that lets a task wait (`wait`), and the one
+/// that ends the task (`end`). The word names its task, so nobody waits at one that has got the place meanwhile. Each
+/// of them passes on what it has seen, so all that a task comes after happens before it.
 
 #include <atomic>
 #include <bit>
@@ -32,9 +32,9 @@ class Ends {
  public:
   static constexpr std::size_t most = std::size_t{1} << 30;
 
-  /// What a task comes after, and where it is queued then. Written by the thread that gives it; then by who has taken
-  /// it from the list it waits in. A cache line has four, and who ends a task needs nothing else of those that wait for
-  /// it.
+  /// The tasks that a task comes after, and the place where it is queued then. The thread that gives the task writes
+  /// it; then the thread that has taken the task from the list it waits in. A cache line has four, and a thread that
+  /// ends a task needs nothing else of those that wait for it.
   struct Before {
     std::uint64_t near = 0;    // bit k: the task given k tasks before it, if it may not have ended
     std::uint32_t next = 0;    // the place, from 1, of another task that waits where it does; 0: there is none
@@ -66,7 +66,8 @@ class Ends {
   bool ended(std::uint64_t number) const noexcept {
     return (words_[number & mask_].load(std::memory_order_acquire) & tag_mask) != tag(number);
   }
-  /// Whether all that a task comes after has ended. If not, it waits, and belongs to who ends what it waits for.
+  /// True if all that a task comes after has ended. If not, it waits, and belongs to the thread that ends what it waits
+  /// for.
   [[gnu::always_inline]] bool all_ended(std::uint64_t number) noexcept {
     Before& task = before(number);
     std::atomic<std::uint64_t>* const words = words_.data();  // in a register: an acquiring load would read it again

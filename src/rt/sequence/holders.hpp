@@ -1,6 +1,6 @@
 #pragma once
 
-/// Which ranks have the newest bytes of memory, for a sequence of several ranks. Each rank follows all tasks, so all
+/// The ranks that have the newest bytes of memory, for a sequence of several ranks. Each rank follows all tasks, so all
 /// agree about what is sent without talking.
 
 #include <cstddef>
@@ -22,7 +22,7 @@ struct Transfer {
   /// \param stride  from the bytes added before to these, if they are in the next row
   void add(std::uintptr_t begin, std::size_t bytes, std::size_t stride, std::uint32_t of);
   std::size_t bytes() const noexcept;
-  /// Where they lie if they are one piece; otherwise nothing.
+  /// The bytes in their place if they are one piece; otherwise nothing.
   std::span<const std::byte> in_place() const noexcept;
   void pack(std::byte* into) const noexcept;
   void unpack(const std::byte* bytes) const noexcept;

@@ -40,8 +40,8 @@ class OpenReductions {
   }
   void add_part(std::uint32_t index, const Access& part) { open_.at(index).parts.push_back(part); }
   const Access& last_part(std::uint32_t index) const { return open_.at(index).parts.back(); }
-  /// Those that are chosen, in the order in which they were opened. All ranks have this order, but each has its own
-  /// indices and addresses.
+  /// The reductions that are chosen, in the order in which they were opened. All ranks have this order, but each has
+  /// its own indices and addresses.
   template <typename Chosen>
   std::vector<std::uint32_t> in_order(const Chosen& chosen) const {
     std::vector<std::pair<std::uint64_t, std::uint32_t>> found;

@@ -20,7 +20,7 @@ namespace taskgrain::rt::detail {
 
 class Recording {
  public:
-  /// Whether there is one.
+  /// True while a body is recorded.
   explicit operator bool() const noexcept { return body_ != nullptr; }
   std::size_t size() const noexcept { return size_; }
 
@@ -46,7 +46,7 @@ class Recording {
     was_as_expected_ = false;
     body_ = nullptr;
   }
-  /// Whether the last one that ended was the body that was expected, all of it.
+  /// True if the last one that ended was the body that was expected, all of it.
   bool was_as_expected() const noexcept { return was_as_expected_; }
 
   bool expects() const noexcept { return expected_ != nullptr; }
@@ -83,7 +83,7 @@ class Recording {
     body_->results.push_back(id);
     body_->places.push_back(place);
   }
-  /// Of memory that the last task uses.
+  /// Adds owners of memory that the last task uses.
   void add_owners(std::vector<std::shared_ptr<void>>&& owners) {
     std::ranges::move(owners, std::back_inserter(body_->owners));
   }

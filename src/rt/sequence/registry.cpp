@@ -14,7 +14,7 @@ std::size_t extent(const Region& region) noexcept { return (region.rows - 1) * r
 
 int size_of(const Region& region) noexcept { return static_cast<int>(std::bit_width(extent(region))); }
 
-/// Whether an interval meets a row.
+/// True if an interval meets a row.
 bool meets(std::uintptr_t begin, std::uintptr_t end, const Region& region) noexcept {
   if (end <= region.begin || begin >= region.begin + extent(region)) return false;
   if (region.rows == 1 || begin <= region.begin || end - begin >= region.stride) return true;

@@ -16,7 +16,7 @@
 
 namespace taskgrain::rt::detail {
 
-/// Whether two sets of rows have a byte in common.
+/// True if two sets of rows have a byte in common.
 bool overlap(const Region& a, const Region& b) noexcept;
 
 class DataRegistry {
@@ -42,7 +42,7 @@ class DataRegistry {
   std::size_t size() const noexcept { return entries_.size(); }
   const Entry& operator[](std::uint32_t index) const noexcept { return entries_[index]; }
   Entry& operator[](std::uint32_t index) noexcept { return entries_[index]; }
-  /// Whether somebody holds it.
+  /// True if somebody holds it.
   bool is_named(std::uint32_t index) const {
     const std::lock_guard lock(mutex_);
     return entries_[index].number != 0 && std::ranges::find(released_, index) == released_.end();

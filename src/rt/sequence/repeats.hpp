@@ -38,7 +38,7 @@ class Repeats {
     at(given_) = hash;
     last = {pair, ++given_};
   }
-  /// Of the task that comes, if it repeats itself. \pre there is a period
+  /// The hash of the task that comes, if the tasks go on to repeat themselves. \pre there is a period
   std::uint64_t next() const noexcept { return hashes_[(given_ - period_) & (hashes_.size() - 1)]; }
   /// The number of upcoming tasks that are predicted to repeat, in whole periods. 0: nothing is predicted.
   std::size_t expected() const noexcept {
@@ -47,8 +47,8 @@ class Repeats {
     const std::size_t tasks = (least + period_ - 1) / period_ * period_;
     return same_ >> std::max(doubt_, 0) >= tasks ? tasks : 0;
   }
-  /// What was expected came, or did not. With more than two misses for each time that it came, a repetition must be
-  /// twice as long to be expected again, and so on, so that misses cost little.
+  /// Notes whether the expected tasks came. With more than two misses for each time that they came, a repetition must
+  /// be twice as long to be expected again, and so on, so that misses cost little.
   void was(bool right) noexcept { doubt_ = std::clamp(doubt_ + (right ? -2 : 1), -4, 20); }
   void forget() noexcept { period_ = same_ = 0; }
 

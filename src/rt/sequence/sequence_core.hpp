@@ -1,6 +1,6 @@
 #pragma once
 
-/// What a Sequence calls: its data, its tasks, and its waits.
+/// The core of a Sequence: its data, its tasks, and its waits.
 ///
 /// A task that is given passes three floors, each of which may give tasks of its own to the next:
 ///   here        sums that it uses are closed, by a task that adds their parts
@@ -35,7 +35,7 @@ class SequenceCore final : WindowOwner {
   std::uint32_t add_data(std::span<const Region> regions, std::span<const Region> objects, const DataOptions& options,
                          bool travels);
   std::uint32_t add_token(const DataOptions& options);
-  /// For the result of a task.
+  /// Adds data for the result of a task.
   std::uint32_t add_result(const std::shared_ptr<void>& owner, const Region& region, bool travels);
   void add_part(const Access& data, const std::shared_ptr<void>& owner, const Region& region, bool travels);
   TaskFunction& begin(std::span<const Access> accesses, const Access* also, TaskOptions&& options,
@@ -58,7 +58,7 @@ class SequenceCore final : WindowOwner {
   /// \param known  the last of these is expected
   std::shared_ptr<Body> record(const std::vector<Traced>& known, const std::function<void()>& body);
 
-  /// What a task uses that is not a part of the sum.
+  /// Closes the open sums that a task uses, except the one that it adds a part to.
   void close_used(std::span<const Access> accesses, const Access* also);
   void close_reduction(std::uint32_t index);
   template <typename Chosen>

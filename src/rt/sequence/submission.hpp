@@ -21,7 +21,7 @@
 
 namespace taskgrain::rt::detail {
 
-/// By the thread that gives tasks.
+/// The submission of tasks. The thread that gives tasks calls it.
 class Submission {
  public:
   struct Place {
@@ -55,7 +55,7 @@ class Submission {
   void end() { next_ == nullptr ? dropped_.reset() : window_.end(*next_, accesses_); }
 
   std::span<const Access> accesses() const noexcept { return accesses_; }
-  /// Of the memory that the accesses name, if it may go.
+  /// The owners of the memory that the accesses name, if it may go.
   std::vector<std::shared_ptr<void>> owners() const;
   /// The task of a launch, which may need bytes of other ranks.
   /// \param owners  of their memory

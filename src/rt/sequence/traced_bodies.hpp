@@ -24,7 +24,7 @@ class TracedBodies {
 
   std::vector<Traced>& loops() noexcept { return loops_; }
   std::vector<Traced>& automatic() noexcept { return automatic_; }
-  /// Those of a trace of this number. \throws as Sequence::wait
+  /// The bodies of a trace of this number. \throws as Sequence::wait
   std::vector<Traced>& of_trace(std::uint64_t id);
   /// The one that is like this body; if there is none, a new one, in place of the one that was not used for longest
   /// where there are many. From then on it is the last. \throws as Sequence::wait

@@ -22,7 +22,7 @@
 
 namespace taskgrain::rt::detail {
 
-/// By the thread that gives tasks.
+/// The traces of a sequence. The thread that gives tasks calls it.
 class Traces {
  public:
   /// \param name   of the sequence
@@ -45,7 +45,7 @@ class Traces {
   void trace(std::vector<Traced>& shapes, const std::shared_ptr<Body>& body, const std::string& name);
 
   bool is_automatic() const noexcept { return automatic_ != 0; }
-  /// Whether what is given may be an automatic trace.
+  /// True if what is given may be an automatic trace.
   bool follows() const noexcept { return repeats_ && (!recording_ || is_automatic()); }
   /// A task is given. It may begin a body, or end one that it does not belong to.
   /// \param task  its hash
@@ -72,7 +72,8 @@ class Traces {
   /// Gives a recorded body, task by task.
   void give(Body& body);
   void give(Body& body, std::size_t k);
-  /// Whether it joins the launch that was given last. Not across ranks, which would differ in what joins.
+  /// Lets a body join the launch that was given last. Not across ranks, which would differ in what joins.
+  /// \returns whether it did
   bool join(const std::shared_ptr<CompiledBody>& compiled, const std::shared_ptr<Body>& body);
   /// Compiles a body, if it is not, and gives one task that launches it.
   void launch(std::shared_ptr<CompiledBody>& compiled, std::shared_ptr<Body> body, std::int64_t iterations,

@@ -95,7 +95,7 @@ std::uint64_t Window::find_before(std::span<const Access> accesses) {
   return own | earlier;
 }
 
-/// Those that `near` does not reach.
+/// Adds to `far` the tasks of a group that the bits of `near` do not reach.
 void Window::find_far(std::vector<std::uint64_t>& far, const WholeGroup& group) {
   const auto add = [&](std::uint64_t number) {
     if (submitted_ - number < size() && std::exchange(seen_[number & mask_], submitted_) != submitted_)

@@ -57,13 +57,13 @@ class Window final : AsyncOwner {
   void note_order(std::span<const Access> accesses);
   /// \param accesses  each piece of data once
   void end(WindowTask& node, std::span<const Access> accesses);
-  /// Whether a task that has not ended used this data last.
+  /// True if a task that has not ended used this data last.
   bool uses(std::uint32_t index) noexcept;
   /// \pre no task uses the data
   void forget(std::uint32_t index) noexcept { dependences_.forget(index), locks_.erase(index); }
 
   bool failed() const noexcept { return failed_.load(std::memory_order_relaxed); }
-  /// How often all was dropped.
+  /// The number of times that all was dropped.
   std::uint64_t drops() const noexcept { return drops_; }
   /// The runtime has ended, and has waited for all that was given to it.
   bool has_outlived_engine() const noexcept { return flow_.handler_->engine_ended(); }
