@@ -27,6 +27,7 @@ LARGE = 80
 NO_BEGINNING = (
     *("What ", "Whether ", "That ", "Those ", "How ", "Why ", "Where ", "When ", "Which ", "Who "),
     *("Of ", "From ", "By ", "In ", "On ", "At ", "As ", "For ", "With ", "Within ", "Between ", "So "),
+    *("Under ", "After ", "Before ", "Until ", "Without ", "Below ", "Across ", "Into ", "To "),
 )
 """The first words of comments in which a clause or a preposition stands before, or for, the noun."""
 COMMENTED = ("include/taskgrain/rt/**/*.hpp", "src/rt/**/*.hpp", "src/rt/**/*.cpp")

@@ -40,13 +40,13 @@ std::optional<Policy> policy_from_name(std::string_view name) noexcept;
 
 struct CompileStatistics {
   std::size_t tasks = 0;
-  std::size_t edges = 0;      ///< as given
+  std::size_t edges = 0;      ///< edges as given
   std::size_t implied = 0;    ///< edges left out: given twice, or implied by others
   std::size_t local = 0;      ///< edges within a worker
   std::size_t crossing = 0;   ///< edges between workers
-  std::size_t on_device = 0;  ///< of both: edges between asynchronous tasks for which the host does not wait
+  std::size_t on_device = 0;  ///< local and crossing edges between asynchronous tasks for which the host does not wait
   std::size_t messages = 0;   ///< stores or messages between workers in an iteration
-  double seconds = 0;         ///< that it took
+  double seconds = 0;         ///< the time to compile
 };
 
 namespace detail {

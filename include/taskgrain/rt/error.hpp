@@ -51,7 +51,7 @@ struct Cancelled : std::runtime_error {
 /// A task that waits for ever.
 struct StuckTask {
   std::string task;        ///< name and key
-  std::int64_t fulfilled;  ///< how often
+  std::int64_t fulfilled;  ///< the number of times
   std::int64_t indegree;
 };
 

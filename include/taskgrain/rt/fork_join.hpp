@@ -32,10 +32,10 @@ namespace taskgrain::rt {
 
 namespace detail {
 
-/// Below this address a fork is refused: its branches would overflow the stack of this thread. The highest while it is
-/// not known.
+/// The address below which a fork is refused: its branches would overflow the stack of this thread. The highest one
+/// while it is not known.
 inline constinit thread_local std::uintptr_t stack_end = UINTPTR_MAX;
-/// Half of the stack lies below; 0 while it is not known.
+/// The address below which half of the stack lies; 0 while it is not known.
 inline constinit thread_local std::uintptr_t stack_middle = 0;
 /// Finds both out. \throws UsageError  the stack ends soon after the address
 void check_stack(std::uintptr_t address);

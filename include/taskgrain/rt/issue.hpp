@@ -28,7 +28,7 @@ concept DeviceEvent =
 /// fails; as long as one is kept, the run waits.
 class Done {
  public:
-  Done() = default;  ///< of no task
+  Done() = default;  ///< stands for no task
   Done(const Done& other) noexcept;
   Done(Done&& other) noexcept : task_(std::exchange(other.task_, nullptr)) {}
   Done& operator=(Done other) noexcept {

@@ -58,8 +58,8 @@ struct Region {
 
 struct DataOptions {
   int home = -1;       ///< the worker of tasks that write it; -1: the next one in turn
-  std::string name{};  ///< for errors; empty: its number
-  int rank = -1;       ///< whose tasks write it, and whose initial value counts; -1: all have the same
+  std::string name{};  ///< its name in errors; empty: its number
+  int rank = -1;       ///< the rank whose tasks write it, and whose initial value counts; -1: all have the same
 };
 
 /// One use of data by a task; `read`, `write`, `read_write` and `commutative` make it.
@@ -74,7 +74,7 @@ struct Access {
 /// may not.
 class Data {
  public:
-  Data() = default;  ///< of nothing
+  Data() = default;  ///< names nothing
   Data(Data&& other) noexcept
       : registry_(std::move(other.registry_)), id_(std::exchange(other.id_, 0)), index_(other.index_) {}
   Data& operator=(Data&& other) noexcept {
@@ -125,10 +125,10 @@ class Future {
 };
 
 struct TaskOptions {
-  int worker = -1;     ///< that runs it, unless another steals it; -1: the home of the first data that it writes
+  int worker = -1;     ///< its worker, unless another steals it; -1: the home of the first data that it writes
   int priority = 0;    ///< among the ready tasks of a worker, higher ones run first; not in loops and traces
-  std::string name{};  ///< for errors and traces; empty: its number
-  int rank = -1;       ///< that runs it; -1: that of the first data that it writes and that has one, or else reads
+  std::string name{};  ///< its name in errors and traces; empty: its number
+  int rank = -1;       ///< its rank; -1: that of the first data that it writes and that has one, or else reads
 };
 
 struct SequenceOptions {
@@ -375,7 +375,7 @@ class Sequence {
   Data data(std::uint32_t index);
   /// The data of a task's result. \param owner  of its memory
   Data result(const std::shared_ptr<void>& owner, const detail::Region& region, bool travels);
-  /// Across ranks, a part of the open reduction is data.
+  /// Adds a part to the open reduction. Across ranks, each part is data.
   void add_part(const Data& data, const std::shared_ptr<void>& owner, const detail::Region& region, bool travels);
   /// Checks a task, and returns the place for its function. It is given when `end` returns.
   /// \param event  of an asynchronous task

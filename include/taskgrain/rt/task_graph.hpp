@@ -32,8 +32,8 @@ std::uint32_t new_graph_number() noexcept;
 
 /// Arguments of a task: its iteration and its worker.
 struct Turn {
-  std::int64_t iteration;  ///< of the launch, from 0
-  int worker;              ///< that runs it
+  std::int64_t iteration;  ///< its number in the launch, from 0
+  int worker;              ///< the worker that runs it
   std::int64_t overall;    ///< the number of the iteration among those of all launches, from 0
 };
 

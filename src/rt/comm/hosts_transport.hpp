@@ -60,7 +60,7 @@ class HostsTransport final : public Transport {
     to_rank(to).send_large(to, head, body, token);
   }
   bool anything() const noexcept override { return shared_.anything() || mpi_.anything(); }
-  /// Nobody rings for what comes by MPI.
+  /// Null: nobody rings for what comes by MPI.
   std::atomic<std::uint32_t>* doorbell() noexcept override { return nullptr; }
   void announce_failure(const std::string& reason) noexcept override;
   void blame(int rank, const std::string& how) noexcept override { shared_.blame(rank, how); }

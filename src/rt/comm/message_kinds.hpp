@@ -24,7 +24,7 @@ struct DeclaredKind : MessageKind {
   std::unique_ptr<std::atomic<bool>[]> declared_to;  // by rank: whether it knows the text of this kind
 };
 
-/// Under the polling lock.
+/// The kinds of messages of this rank. The functions are called under the polling lock.
 class MessageKinds {
  public:
   explicit MessageKinds(int ranks) noexcept : ranks_(ranks) {}

@@ -29,7 +29,7 @@ class MpiLibrary {
 
   /// MPI_THREAD_FUNNELED, SERIALIZED or MULTIPLE.
   int thread_level() const noexcept { return level_; }
-  /// After an error of MPI: the last holder does not call MPI_Finalize, which might wait for ever.
+  /// Notes an error of MPI. The last holder does not call MPI_Finalize then, which might wait for ever.
   static void broken() noexcept;
   static bool finalised() noexcept;
 

@@ -54,9 +54,9 @@ class MpiPersistentMessages {
   std::span<const MPI_Request> to_test() noexcept;
   /// True if these are all the requests that may be complete.
   bool tests_all() const noexcept { return end_tested_ - first_tested_ == oldest_.size(); }
-  /// One of these is, with MPI's code.
+  /// Notes that the request at this place of `to_test` is complete, with MPI's code.
   void complete(std::size_t tested, int code);
-  /// After all of them.
+  /// Ends the test, after all calls of `complete`.
   void end_test() noexcept;
   /// The plan of each message that a test found complete, once for each completion. The polling thread clears it.
   std::vector<const PersistentMessage::Plan*> done;

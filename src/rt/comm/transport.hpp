@@ -111,10 +111,11 @@ class Transport {
   virtual bool all_sent() noexcept = 0;
   /// Polls once before the rank leaves. \returns whether everything was sent, and taken by the ranks that still take it
   virtual bool flush(Receiver& receiver) = 0;
-  /// After a failure: when it returns, this rank reads and writes no bodies of large packets any more, so they may be
-  /// freed. From any thread.
+  /// Stops to read and write bodies of large packets, after a failure. When it returns, they may be freed. Any thread
+  /// calls it.
   virtual void abandon() noexcept {}
-  /// The end: nothing more is sent, and Receiver::lost is not called any more. Drops the large packets that are left.
+  /// Ends the transport: nothing more is sent, and Receiver::lost is not called any more. Drops the large packets that
+  /// are left.
   virtual void leave() noexcept {}
 
  protected:

@@ -46,7 +46,8 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// After an end, wait so long for the launcher, which learns from waitpid how the process has ended; check so often.
+/// The time to wait, after an end, for the launcher, which learns from waitpid how the process has ended; and the time
+/// between two checks.
 constexpr milliseconds time_for_reason(200), ended_interval(10);
 /// A rank that is stopped at so many checks in a row is lost. Checks are counted, not time, because this process may
 /// have been stopped, too. A heartbeat of the other rank between two checks starts the count again: a debugger may stop

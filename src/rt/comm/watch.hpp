@@ -71,7 +71,7 @@ class Watch {
 
   void watch();
   bool same_pid_namespace(const Peer& peer) const;
-  /// Until a process ends, or the next check is due. \returns false when the destructor has asked for the end
+  /// Sleeps until a process ends, or the next check is due. \returns false when the destructor has asked for the end
   bool sleep();
   void check(Peer& peer);
   /// Opens the pidfd. \pre the rank has attached

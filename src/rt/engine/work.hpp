@@ -47,7 +47,8 @@ inline constexpr int shorter = 1;
 inline constexpr std::int64_t least_spins_before_steal = 128 / shorter,
                               most_spins_before_steal_per_worker = 512 / shorter;
 inline constexpr int spins_before_idle = 16 / shorter;  // before it publishes that it is idle
-/// After a block of a loop the next may come soon: so long a worker asks for nothing else, and does not pause either.
+/// The spins after a block of a loop in which a worker asks for nothing else, and does not pause either: the next block
+/// may come soon.
 inline constexpr int spins_after_block = 64 / shorter;
 inline constexpr int spins_per_clock = 64 / shorter;    // between readings of the clock, of two spins each
 inline constexpr int spins_before_yield = 2048;         // then it yields the core to other threads

@@ -99,7 +99,7 @@ void GlobalMemoryOfRanks::allocate(Array& array) {
     array.own = element_bytes(bytes), storage.elements = array.own.get();
 }
 
-/// Each rank its own elements, which then lie near its cores.
+/// Zeroes the elements of this rank. Each rank does so for its own, which then lie near its cores.
 void GlobalMemoryOfRanks::zero_own(const GlobalStorage& storage) const noexcept {
   const GlobalLayout& layout = storage.layout;
   for (std::size_t k = 0, end = layout.before(rank(), layout.size); k < end; k += layout.block) {
@@ -109,7 +109,7 @@ void GlobalMemoryOfRanks::zero_own(const GlobalStorage& storage) const noexcept 
   }
 }
 
-/// All of its elements are of the rank that makes it.
+/// An array whose elements are all of the rank that makes it.
 GlobalStorage GlobalMemoryOfRanks::of_one_rank(const GlobalName& name, std::string text,
                                                std::size_t element_bytes) const {
   GlobalStorage storage{name.number,

@@ -90,9 +90,9 @@ class GlobalCopies {
   /// Takes those with any of these elements off the list.
   void unlist(const GlobalStorage& storage, std::size_t first, std::size_t count) noexcept;
   void unlist_all() noexcept;
-  /// One that is used; null if there is none.
+  /// A copy that is used; null if there is none.
   const GlobalCopy* used() const noexcept;
-  /// One use less.
+  /// Ends one use of a copy.
   void release(GlobalCopy& copy) noexcept {
     if (--copy.uses == 0 && !copy.listed()) erase(copy);
   }

@@ -41,7 +41,7 @@ class Victims {
   }
   void answered(int rank) { asked_[static_cast<std::size_t>(rank)] = false; }
   bool any_asked() const { return std::ranges::find(asked_, true) != asked_.end(); }
-  /// There was something to do.
+  /// Notes that there was something to do.
   void found() noexcept { patience_ = shortest_patience; }
   void begin() noexcept {
     found();

@@ -85,7 +85,7 @@ class EventQueue {
     const std::lock_guard lock(mutex_);
     return events_.pop();
   }
-  /// While no other thread uses it.
+  /// Drops the events. No other thread uses them meanwhile.
   void clear() noexcept { events_.clear(); }
 
  private:

@@ -154,8 +154,8 @@ class GraphActors : public Handler, public AsyncOwner, public std::enable_shared
   virtual void satisfy(std::size_t k, std::int64_t begin, std::int64_t end) = 0;
   /// The launch has failed: sends a message to an actor, which may be parked. From any thread.
   virtual void wake_actor(int worker) = 0;
-  /// After a failed launch, when all actors have finished: sets shared state as if the launch had run to its end. It
-  /// may destroy events of devices, whose destructors may call anything.
+  /// Sets shared state as if the launch had run to its end. Called after a failed launch, when all actors have
+  /// finished. It may destroy events of devices, whose destructors may call anything.
   virtual void reset(std::int64_t end) noexcept = 0;
   /// Appends the tasks of a worker's actor that wait.
   virtual std::size_t waiting_tasks(int worker, std::vector<StuckTask>& tasks, std::size_t most) const = 0;

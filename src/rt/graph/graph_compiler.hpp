@@ -33,7 +33,7 @@ struct Compiler {
   }
   using Send = TaskGraph::Send;
   using Receive = TaskGraph::Receive;
-  /// To and from other ranks, by the numbers of their nodes.
+  /// The sends to other ranks, and the receives from them, by the numbers of their nodes.
   const std::vector<Send>& all_sends() const noexcept { return graph.sends_; }
   const std::vector<Receive>& all_receives() const noexcept { return graph.receives_; }
   const std::string& name() const noexcept { return graph.names_.graph(); }

@@ -124,7 +124,7 @@ struct Signal {
   bool operator==(const Signal&) const = default;
 };
 
-/// Its waits and signals begin where those of the previous record end.
+/// A record of an InOrderProgram. Its waits and signals begin where those of the previous record end.
 struct alignas(64) InOrderRecord : Step {
   std::uint32_t waits_end = 0, signals_end = 0;
 };

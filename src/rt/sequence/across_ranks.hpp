@@ -77,7 +77,8 @@ class AcrossRanks {
   /// \param at  null, or what has to come before each task, in each iteration; the same for bodies that are alike
   /// \returns what has to come before all, once
   std::vector<Transfer> enter(const DataRegistry& registry, const Body& body, std::vector<std::vector<Transfer>>* at);
-  /// All is as the iterations of this graph leave it, so that another changes nothing, and lacks nothing.
+  /// True if all is as the iterations of this graph leave it, so that another iteration changes nothing, and lacks
+  /// nothing.
   bool is_as_left_by(const void* graph) const noexcept { return graph != nullptr && left_by_ == graph; }
   void leave(const void* graph) noexcept { left_by_ = graph; }
   /// Notes what is given, so that ranks that were given other tasks are found.

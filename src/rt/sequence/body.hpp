@@ -47,7 +47,7 @@ struct Body {
   /// True if the tasks of the other use the same, so that they come after each other in the same way.
   /// \param workers  whether these count, too: not across ranks, which have numbers of their own and must find the same
   bool alike(const Body& other, bool workers) const noexcept;
-  /// Without the functions.
+  /// A copy of the body without the functions.
   Body shape() const;
 };
 

@@ -37,7 +37,7 @@ struct Group {
   void each_near(const Each& each) const {
     each_of(near, each);
   }
-  /// Only those whose bits are lost, seen from a later task.
+  /// Calls `each` with those whose bits are lost, seen from a later task.
   template <typename Each>
   void each_lost(std::uint64_t number, const Each& each) const {
     const std::uint64_t by = number - last;

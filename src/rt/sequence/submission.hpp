@@ -39,7 +39,7 @@ class Submission {
 
   /// \param also  of a task with a result or a part of a sum; else null
   void check(std::span<const Access> accesses, const Access* also, const TaskOptions& options);
-  /// Across ranks, the rank of the data that it makes is that of the task.
+  /// The rank and the worker of a task. Across ranks, its rank is that of the data that it makes.
   /// \pre it was checked
   Place place(const Access* also, const TaskOptions& options) {
     const int rank = ranks_ ? rank_of(also, options.rank) : 0;
@@ -62,7 +62,7 @@ class Submission {
   WindowTask& begin_launch(const std::vector<Access>& accesses, const std::string& name,
                            const std::vector<Transfer>& transfers, const std::vector<std::shared_ptr<void>>& owners);
 
-  /// Across ranks: gives what brings the data to all of them.
+  /// Gives the tasks that bring the data to all ranks.
   void share(const Access& data);
   void check_rank(const std::string& what, int rank) const;
   std::string name_of(std::uint32_t index) const { return "'" + registry_[index].name + "'"; }

@@ -27,7 +27,7 @@
 
 namespace taskgrain::rt::detail {
 
-/// Has what tasks use. Called by the thread that gives tasks, after a failure.
+/// The owner of what tasks use. The thread that gives tasks calls it after a failure.
 class WindowOwner {
  public:
   /// Ends the graphs that still run.

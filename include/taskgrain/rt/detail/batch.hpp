@@ -72,7 +72,7 @@ class Batch {
       one_by_one_ = before_trial;
     return number;
   }
-  /// After `run`: whether what is left is to be queued one by one.
+  /// True after `run` if the tasks that are left are to be queued one by one.
   bool not_now() const noexcept { return one_by_one_ > 0; }
   /// Closes the batch if it is empty. \returns whether it is
   bool closes() noexcept { return !(open_ = !empty()); }

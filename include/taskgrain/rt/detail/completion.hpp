@@ -96,7 +96,7 @@ class Completion {
 
   /// The busy worker at which the scan has stopped; `anybody` if it came to the end.
   std::size_t busy() const noexcept { return busy_; }
-  /// Before worker 0 sleeps: the worker that must wake it on becoming idle.
+  /// Awaits a worker, which must wake worker 0 on becoming idle. Worker 0 calls it before it sleeps.
   void await(std::size_t worker) noexcept { awaited_.store(worker, std::memory_order_relaxed); }
 
   // -- by the others

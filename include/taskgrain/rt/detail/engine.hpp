@@ -98,7 +98,7 @@ class Engine {
   // -- for Runtime, which documents them
 
   void notify() noexcept;
-  /// Null without one.
+  /// The trace of this engine; null if there is none.
   Trace* trace() const noexcept { return trace_.get(); }
   void wake_all() noexcept {
     for (const auto& worker : workers_) worker->wake();

@@ -130,7 +130,8 @@ class FlowHandler final : public Handler {
   void run_ended(int worker) noexcept override { share_of(worker).ran.clear(); }
 
  private:
-  /// Its tasks have numbers of their own. A user's function by this name returns something else.
+  /// True for the flow of a sequence, whose tasks have numbers of their own. A user's function by this name returns
+  /// something else.
   static constexpr bool sequence = requires(Tasks& of, Key key) {
     { of.traced(key) } -> std::same_as<TracedTask>;
   };

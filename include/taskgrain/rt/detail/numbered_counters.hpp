@@ -70,7 +70,7 @@ class NumberedCounters {
 
   // -- for any key
 
-  /// Before all else.
+  /// Sets the tasks that number the keys. Called before all else.
   void number_by(const Tasks& tasks) noexcept { tasks_ = &tasks; }
 
   std::size_t size() const noexcept { return size_.load(std::memory_order_acquire); }

@@ -33,7 +33,7 @@ class ProgressEngine {
   /// True if any rank has failed. Then every wait throws what `raise` throws.
   virtual bool failed() const noexcept = 0;
   [[noreturn]] virtual void raise() = 0;
-  /// After a failure: waits until no function of a message runs, and no memory of the user is accessed any more.
+  /// Waits after a failure until no function of a message runs, and no memory of the user is accessed any more.
   virtual void settle() noexcept = 0;
   /// True if the calling thread runs the function of a message.
   virtual bool runs_here() const noexcept = 0;

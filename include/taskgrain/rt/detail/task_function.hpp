@@ -38,7 +38,7 @@ void start_with(const Turn& turn, F& start) {
   ::new (own.event) E(start(turn, Issue<E>{{static_cast<const E*>(own.after), own.number}, own.done}));
 }
 
-/// Without allocation if the function has at most 64 bytes and moves without exceptions.
+/// The function of a task. It allocates nothing if the function has at most 64 bytes and moves without exceptions.
 class TaskFunction {
  public:
   TaskFunction() = default;

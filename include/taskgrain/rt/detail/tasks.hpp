@@ -54,7 +54,7 @@ class Function {
 template <typename K>
 using KeyOf = std::conditional_t<Payload::fits<K>, K, const K&>;
 
-/// Set one by one. Whoever uses them says what is missing.
+/// The functions of a Taskflow, which are set one by one. Whoever uses them says what is missing.
 template <typename K>
 struct Functions {
   using Key = KeyOf<K>;

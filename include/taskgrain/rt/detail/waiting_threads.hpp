@@ -93,7 +93,7 @@ class WaitingThreads {
   std::exception_ptr give_up(const Found& found);
   /// Waits until a handler that was stopped has nothing on its way, forgets the rest, and opens it again.
   void settle(Handler& handler);
-  /// After a run: settles what has failed or is stuck, and throws it.
+  /// Ends a run: settles what has failed or is stuck, and throws it.
   void end_run();
   void drop_retired() noexcept;
   /// Ends a handler that was removed.

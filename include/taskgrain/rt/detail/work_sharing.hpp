@@ -32,7 +32,7 @@ class WorkSharing {
   /// The bytes of a description of a loop.
   static constexpr std::size_t most_bytes = apart - 3 * sizeof(void*);
 
-  /// One worker's, for all rounds.
+  /// The block of one worker, for all rounds.
   class Block {
    public:
     /// \returns whether it is the caller's now. By its worker and by the owner, for a round that was offered.
