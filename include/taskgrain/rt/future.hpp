@@ -114,12 +114,12 @@ class FutureState {
   const std::source_location made_at_;
   Follower* const places_;  // in the stacks of those before it
   const std::size_t before_;
-  FutureState* below_ = nullptr;               // by who runs it
-  std::exception_ptr failure_;                 // written before the mark
-  std::atomic<Follower*> followers_{nullptr};  // a stack, by anyone
-  std::atomic<std::int64_t> missing_;          // by those who end, look, and begin
-  std::atomic<bool> awaited_{false};           // by threads that wait
-  std::atomic<std::uint32_t> references_{2};   // of the first future, and of the task in a queue
+  FutureState* below_ = nullptr;               // the worker that runs it writes this
+  std::exception_ptr failure_;                 // the worker that runs it writes this before the mark
+  std::atomic<Follower*> followers_{nullptr};  // a stack; any thread pushes, and the end takes all at once
+  std::atomic<std::int64_t> missing_;          // as above; those before it, threads that look, and its worker change it
+  std::atomic<bool> awaited_{false};           // set by threads that wait, before they look for the mark
+  std::atomic<std::uint32_t> references_{2};   // at first that of the first future, and that of the task in a queue
 };
 
 template <typename T>

@@ -72,8 +72,8 @@ class Transport {
   virtual void send_large(int to, std::span<const std::byte> head, std::span<const std::byte> body, void* token) = 0;
   /// True if a `poll` has something to receive or send. It takes a few loads.
   virtual bool anything() const noexcept = 0;
-  /// A futex word in shared memory: 1 while a thread of this rank sleeps on it. Who sends to this rank exchanges it for
-  /// 0, and wakes the thread if it was 1. Null if no sender would: then threads must poll.
+  /// A futex word in shared memory: 1 while a thread of this rank sleeps on it. A rank that sends to this one exchanges
+  /// it for 0, and wakes the thread if it was 1. Null if no sender would: then threads must poll.
   virtual std::atomic<std::uint32_t>* doorbell() noexcept = 0;
   /// Publishes why this rank fails, so that other ranks learn it, also those that do not poll. Only the first call
   /// counts.

@@ -1,5 +1,6 @@
-/// Forks that other ranks take. Who has nothing to do asks one rank after another, those of its host first; who is
-/// asked answers when it forks, joins or looks for work itself, because what it has written must be at home before.
+/// Forks that other ranks take. A rank that has nothing to do asks one rank after another, those of its host first. A
+/// rank that is asked answers when it forks, joins or looks for work itself, because what it has written must be at
+/// home before.
 
 #include <algorithm>
 #include <atomic>

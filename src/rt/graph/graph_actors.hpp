@@ -116,8 +116,8 @@ class GraphActors : public Handler, public AsyncOwner, public std::enable_shared
         wait_for_memory();
       }
   }
-  /// While it lives, a thread outside is on its way to this graph: for one that first publishes what may end the
-  /// launch, and then sends. Who wakes the waits after that holds the runtime.
+  /// While it lives, a thread outside is on its way to this graph. A thread needs it that first publishes what may end
+  /// the launch, and then sends. A thread that wakes the waits after that holds the runtime.
   ///   done  ⇒  no thread is between its construction and its destruction
   class OnItsWay {
    public:

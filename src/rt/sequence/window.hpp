@@ -95,8 +95,8 @@ class Window final : AsyncOwner {
   void queue_end(WindowTask& node);
 
  private:
-  /// A task of the flow: the node, and which of its tasks, each time that it is queued. Who queues it need not read the
-  /// node, which the thread that gives tasks has written.
+  /// A task of the flow: the node, and which of its tasks, each time that it is queued. A thread that queues it need
+  /// not read the node, which the thread that gives tasks has written.
   struct Key {
     WindowTask* node;
     std::uint32_t number;  // the last bits

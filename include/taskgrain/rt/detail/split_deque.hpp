@@ -70,7 +70,8 @@ class Branch {
   static constexpr std::uintptr_t ended_word = 1, awaited = 2;
 
   const Run run_;
-  // 0; then the thief, by the thief; with the bit `awaited`, by the owner; then ended, by the thief.
+  // 0; then the thief stores its address, and the owner may add the bit `awaited`; the worker that has run it stores
+  // ended_word.
   std::atomic<std::uintptr_t> state_{0};
 };
 
@@ -179,13 +180,13 @@ class alignas(apart) SplitDeque {
     return false;
   }
 
-  // By the owner; thieves read the pointer, once something is shared.
+  // The owner writes these; thieves read the pointer, once something is shared.
   std::unique_ptr<Branch*[]> branches_;
   std::uint32_t head_ = 0, split_ = 0, room_ = 0;
   std::uint32_t answers_ = 0;                           // how often it shares without being asked
   bool shared_ = false;                                 // something, in this era
-  alignas(apart) std::atomic<std::uint64_t> range_{0};  // by the owner and thieves, as above
-  std::atomic<bool> requested_{false};                  // true by thieves, false by the owner
+  alignas(apart) std::atomic<std::uint64_t> range_{0};  // the owner and thieves change it, as above
+  std::atomic<bool> requested_{false};                  // thieves set it, the owner clears it
 };
 
 }  // namespace taskgrain::rt::detail

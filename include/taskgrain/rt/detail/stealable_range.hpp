@@ -162,11 +162,11 @@ class alignas(apart) StealableRange {
   }
 
   // One cache line. The owner reads it with every task; thieves read it and seldom write the first and the last.
-  std::atomic<std::uint64_t> word_{0};  // by the owner and thieves, as above
-  std::atomic<std::size_t> first_{0};   // by the owner while nothing is left
+  std::atomic<std::uint64_t> word_{0};  // the owner and thieves change it, as above
+  std::atomic<std::size_t> first_{0};   // the owner writes it while nothing is left
   std::atomic<const Ring*> ring_{
-      nullptr};  // by the owner; a new ring holds all entries that were stealable when it was made
-  std::atomic<std::size_t> check_at_{0};  // by the owner, 0 by thieves; a push at or after this position checks
+      nullptr};  // the owner writes it; a new ring holds all entries that were stealable when it was made
+  std::atomic<std::size_t> check_at_{0};  // the owner writes it, thieves 0; a push at or after this position checks
 };
 
 }  // namespace taskgrain::rt::detail

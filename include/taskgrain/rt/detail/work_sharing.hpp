@@ -4,9 +4,9 @@
 /// schedule of OpenMP's work-sharing loops). It costs a cache line to each worker and one back.
 ///
 /// The owner offers the blocks of a round, and takes part itself. Block k, from 1 on, is of one other worker, in all
-/// rounds, so that a loop that is repeated finds its data where they were. That worker or the owner claims it, who
-/// comes first: a worker that has something else to do never delays the loop.
-///   claimed ≤ round; a compare-and-swap that raises it to the round gives the block to who did it, and nobody else
+/// rounds, so that a loop that is repeated finds its data where they were. That worker or the owner claims it,
+/// whichever comes first: a worker that has something else to do never delays the loop.
+///   claimed ≤ round; a compare-and-swap that raises it to the round gives the block to its thread, and to no other
 /// When a round ends, each of its blocks was claimed, and has ended. So a worker that has read the number of an older
 /// round claims nothing, and one that has claimed a block may read what the owner wrote before it offered the round.
 ///
@@ -42,7 +42,7 @@ class WorkSharing {
     }
     bool claimed(std::uint64_t round) const noexcept { return claimed_.load(std::memory_order_relaxed) >= round; }
 
-    // -- by who has claimed it
+    // -- by the worker that has claimed it
 
     void begin(std::uint64_t round) noexcept { state_.store(begun * round, std::memory_order_release); }
     /// \returns whether the owner sleeps until this
@@ -122,12 +122,12 @@ class WorkSharing {
   static constexpr int blocks_bits = 16;
   static constexpr std::uint64_t most_blocks = (1 << blocks_bits) - 1;
 
-  // By the owner. Others read the word, and the rest once it offers them a block or they have claimed that.
+  // The owner writes these. Others read the word, and the rest once it offers them a block or they have claimed that.
   alignas(apart) std::atomic<std::uint64_t> offered_{0};  // the round, and how many blocks it has in 16 bits
   std::unique_ptr<Block[]> blocks_;
   Run run_ = nullptr;
   alignas(Run) std::byte loop_[most_bytes];
-  std::atomic<bool> buried_{false};  // by the owner
+  std::atomic<bool> buried_{false};  // the owner writes it; workers that wait for what it has stolen read it
 };
 
 }  // namespace taskgrain::rt::detail
