@@ -225,7 +225,7 @@ class MpiTransport final : public Transport {
   std::atomic<Peer*> pending_peers_{nullptr};
   std::atomic<bool> poll_requested_{
       false};  ///< any thread sets it, so that `anything` is true before next_poll_; a poll resets it
-  std::atomic<bool> announced_failure_{false};
+  std::atomic<bool> announced_failure_{false};  ///< any thread sets it; this rank does not say then that it leaves
 
   alignas(apart) std::atomic<std::int64_t> next_poll_{0};  ///< ticks; written by the polling thread
   std::int64_t poll_cost_ = 0;        ///< ticks of a poll that finds nothing; by the polling thread

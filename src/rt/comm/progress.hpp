@@ -72,10 +72,11 @@ class Progress final : public ProgressEngine {
   Waits& waits_;
   Delivery& delivery_;
   PollingLock lock_;
+  // The first wait sets it (ProgressEngine::open says why), and nothing clears it.
   std::atomic<bool> open_{false};
   Sleeper sleeper_;  // of a thread that exchanges while no engine has joined
   bool has_thread_ = false;
-  std::atomic<bool> stop_{false};
+  std::atomic<bool> stop_{false};  // set by `stop_thread`, so that the thread ends
   std::thread thread_;
 };
 

@@ -93,6 +93,8 @@ class Waits {
   std::optional<EarlyExchange> early_exchange_;  // the last part that came
   bool stuck_ = false;                           // of the wait that has ended; written before done_, read after it
   std::atomic<bool> done_{false};                // the wait has ended; stored with release after the members above
+  // Waits for all ranks so far: returned_ ≤ ended_ ≤ begun_. The first two are written under the mutex; worker 0 writes
+  // the third, when it returns, and then lets Delivery look again at unexpected messages.
   std::atomic<std::uint64_t> begun_{0}, ended_{0}, returned_{0};
   std::atomic<std::uint64_t> exchanges_{0};  // begun; one thread at a time exchanges
 };

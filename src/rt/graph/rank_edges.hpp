@@ -138,7 +138,7 @@ class RankEdges {
   EdgeSender sender_;
   EdgeReceiver receiver_;
   LaunchAgreement launches_;
-  std::atomic<bool> cancelled_{false};
+  std::atomic<bool> cancelled_{false};  // any thread sets it, and nobody clears it
 };
 
 }  // namespace taskgrain::rt::detail

@@ -131,8 +131,9 @@ class CompiledBody {
   std::vector<std::size_t> task_of_;           // by node: its number in the body
   std::vector<std::shared_ptr<Body>> bodies_;  // that run
   std::deque<OfIteration> starts_;             // of asynchronous tasks
+  // `launch` clears it before a task runs. The first task that throws sets it, and its worker alone writes the two
+  // below. They are read when the launch has ended.
   std::atomic<bool> failed_{false};
-  // By the worker that has set failed_:
   std::exception_ptr failure_;
   std::string failed_task_;
   std::int64_t iterations_ = 0;  // of the launch

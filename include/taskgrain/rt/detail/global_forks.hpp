@@ -39,6 +39,8 @@ struct GlobalFrame {
   std::byte* result;
   std::uint64_t number = 0;  // among those of this rank
   GlobalFrame *older = nullptr, *newer = nullptr;
+  // Threads of the maker's rank change it to `queued` and `away` under the mutex of the core. The thread that runs the
+  // call, or receives its answer, stores the end with release, after the result or one of the two below.
   std::atomic<State> state{State::queued};
   std::string error{};          ///< what it threw elsewhere
   std::exception_ptr thrown{};  ///< what it threw here

@@ -44,6 +44,9 @@ class WorkerThreads {
 
   Engine& engine_;
   std::vector<std::optional<pthread_t>> threads_;  // [k]: of worker k, made by the thread above it in their tree
+  // starting_ counts threads that have yet to start those below them, and `start` itself. Each of them adds its own
+  // before it takes itself off, so 0 comes once, when all have started or failed to. `start` waits for that.
+  // running_ is true from the end of `start` to `stop`, which worker 0 calls.
   std::atomic<int> starting_{0};
   std::atomic<bool> running_{false};
   std::mutex mutex_;                              // protects the next
