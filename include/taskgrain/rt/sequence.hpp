@@ -1,8 +1,8 @@
 #pragma once
 
-/// Implicit tasks (sequential task flow): tasks in program order that name the data they read and write. What comes
-/// after what is inferred: a task comes after the last one before it that wrote what it uses, and after those that
-/// read what it writes.
+/// Implicit tasks (sequential task flow): tasks in program order that name the data they read and write. The sequence
+/// infers their order: a task comes after the last task before it that wrote the data it uses, and after those that
+/// read the data it writes.
 ///
 ///     rt::Sequence sequence(runtime);
 ///     rt::Data a = sequence.data(x), b = sequence.data(y);
@@ -147,8 +147,8 @@ struct SequenceOptions {
 
 /// One thread gives tasks to a sequence, and waits for them; tasks do not.
 ///
-/// A task that throws ends what was given: tasks that have not started are dropped, and the next call that gives a task
-/// or waits throws that. Then the sequence can be used again.
+/// If a task throws, tasks that have not started are dropped, and the next call that gives a task or waits throws its
+/// failure. Then the sequence can be used again.
 class Sequence {
  public:
   /// \throws UsageError  the window is no power of two up to 2^30; automatic traces are more than 2^24 tasks long

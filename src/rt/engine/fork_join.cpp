@@ -196,12 +196,13 @@ void Worker::await(FutureState& future) {
     throw UsageError("futures wait for one another: that of " + wait.circle + ", which needs the first");
 }
 
-/// The thief's deque holds nothing but parts of what it has taken, because it was empty then: a thief has no work of
-/// its own, and a worker that waits here has no fork that is not stolen. Where the thief has come to the end since, its
-/// era has ended, too. So what is stolen here ends before that does, and no stack grows deeper than that of the program
-/// without forks (leapfrogging: Wagner and Calder 1993). The same holds for a loop that the thief shares, but for one
-/// that it shared before it has taken this (`loops_.bury`). A worker that waits here receives no messages: their
-/// functions may fork, too, and these forks would be no parts.
+/// Waits. With `steals` it waits for a branch that a thief has taken, and steals from the thief meanwhile. The
+/// thief's deque holds nothing but parts of that branch, because it was empty when the thief took it: a thief has no
+/// work of its own, and a worker that waits here has no fork that is not stolen. If the thief has ended the branch
+/// since, its era has ended, too. So the parts that are stolen here end before the branch does, and no stack grows
+/// deeper than that of the program without forks (leapfrogging: Wagner and Calder 1993). The same holds for a loop that
+/// the thief shares, but not for one that it shared before it took the branch (`loops_.bury`). A worker that waits here
+/// receives no messages: their functions may fork, too, and these forks would be no parts.
 template <bool steals, typename For, typename Awaits>
 void Worker::await(For& wait, const Awaits& awaits, int spins_before_request) noexcept {
   std::chrono::steady_clock::time_point sleep_at{};
