@@ -169,8 +169,8 @@ class GlobalFunction<R(Args...)> {
 
 /// Calls over all ranks. All make one, and its functions in the same order. It ends before its memory.
 ///
-/// What a call has written to global arrays before it forks another, that one reads, on whichever rank it runs; and
-/// what that one writes, the first one reads after the join. Calls that run beside each other write nothing in common.
+/// A call reads from global arrays what its maker wrote before the fork, on whichever rank it runs; and its maker reads
+/// after the join what the call wrote. Calls that run beside each other write nothing in common.
 class GlobalForks {
  public:
   /// All ranks make it.

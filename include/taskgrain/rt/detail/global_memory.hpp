@@ -82,7 +82,8 @@ inline constinit thread_local std::uint64_t global_strand = 0;
 ///
 ///   between two fences no rank writes what another one reads, so a copy made since the last fence is as its home
 ///   a fence ends when what was written here before it is at home, and all ranks have come to it
-///   what this rank has put and not heard of yet it neither gets nor puts again: messages may overtake each other
+///   this rank neither gets nor puts elements again that it has put, until it hears that they have come: messages may
+///   overtake each other
 class GlobalMemoryCore {
  public:
   virtual ~GlobalMemoryCore() = default;
