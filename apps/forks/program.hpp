@@ -12,8 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "../flags.hpp"
-#include "taskgrain/error.hpp"
+#include "../ended.hpp"
 
 namespace apps {
 
@@ -24,7 +23,7 @@ struct ForkOptions {
   double spin = 0;              ///< microseconds of an element of a loop
 };
 
-/// \throws std::invalid_argument
+/// \throws WrongFlags; taskgrain::InvalidSpec
 ForkOptions parse_forks(int argc, char** argv);
 
 /// The problems. Each returns a number that all systems must agree about, and the forks that it made.

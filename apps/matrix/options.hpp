@@ -38,7 +38,7 @@ struct Extra {
   bool rho = false, messages = false, tiles = false, layers = false;
 };
 
-/// \throws std::invalid_argument
+/// \throws WrongFlags; taskgrain::InvalidSpec
 Options parse(int argc, char** argv, const Extra& extra, int ranks);
 
 }  // namespace apps

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "../flags.hpp"
+#include "../ended.hpp"
 #include "norms.hpp"
 #include "options.hpp"
 #include "tiling.hpp"

@@ -9,8 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "../flags.hpp"
-#include "taskgrain/error.hpp"
+#include "../ended.hpp"
 
 namespace apps {
 
@@ -32,7 +31,7 @@ struct OverheadExtra {
   bool grid = false, apart = false, interface = false;
 };
 
-/// \throws std::invalid_argument
+/// \throws WrongFlags; taskgrain::InvalidSpec
 OverheadOptions parse_overhead(int argc, char** argv, const OverheadExtra& extra);
 
 /// A task: lets `microseconds` pass.

@@ -14,8 +14,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "../flags.hpp"
-#include "taskgrain/error.hpp"
+#include "../ended.hpp"
 
 namespace apps {
 
@@ -61,7 +60,7 @@ concept StepsSolver = std::constructible_from<S, const StepsOptions&, const Rank
   { solver.tasks() } -> std::convertible_to<std::int64_t>;  // of a step; 0 without tasks
 };
 
-/// \throws std::invalid_argument
+/// \throws WrongFlags; taskgrain::InvalidSpec
 StepsOptions parse_steps(int argc, char** argv, const StepsProblem& problem, bool sequence);
 
 /// \returns the exit code

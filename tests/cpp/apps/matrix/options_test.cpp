@@ -45,9 +45,19 @@ TEST(Options, AreRead) {
 TEST(Options, ThatAreWrongAreRefusedByName) {
   EXPECT_THAT(refusal({"--size", "0"}), HasSubstr("--size"));
   EXPECT_THAT(refusal({"--size", "1e3"}), HasSubstr("--size"));
+  EXPECT_THAT(refusal({"--size", "10x"}), HasSubstr("--size"));
+  EXPECT_THAT(refusal({"--size", "99999999999999999999"}), HasSubstr("--size"));
   EXPECT_THAT(refusal({"--size"}), HasSubstr("--size"));
   EXPECT_THAT(refusal({"--messages", "big"}, {.messages = true}), HasSubstr("--messages"));
   EXPECT_THAT(refusal({"--rho", "1.5"}), HasSubstr("--rho"));
+  for (const char* wrong : {"0.99", "2.01", "nan", "-nan", "inf"})
+    EXPECT_EQ(refusal({"--rho", wrong}, {.rho = true}),
+              "--rho: '" + std::string(wrong) + "' is not allowed; allowed: 1 to 2");
+}
+
+TEST(Options, NumbersAreDecimal) {
+  EXPECT_EQ(parse({"--size", "0100"}).size, 100);
+  EXPECT_THAT(refusal({"--size", "0x10"}), HasSubstr("--size"));
 }
 
 TEST(Options, GridsHaveAsManyPlacesAsThereAreRanks) {
