@@ -61,6 +61,16 @@ Vector times(const World& world, std::span<const Piece> pieces, bool lower, bool
   return y;
 }
 
+/// Whether the elements on the diagonal, of which each is in one piece, are positive.
+bool positive_diagonal(const World& world, std::span<const Piece> l) {
+  Vector wrong(1, 0.0);
+  for_each_element(l, true, [&](std::int64_t i, std::int64_t j, double element) {
+    if (i == j && !(element > 0)) ++wrong[0];
+  });
+  world.sum(wrong);
+  return wrong[0] < 1;
+}
+
 }  // namespace
 
 double product_error(const World& world, std::int64_t size, std::uint64_t seed, std::span<const Piece> c) {
@@ -70,6 +80,8 @@ double product_error(const World& world, std::int64_t size, std::uint64_t seed, 
 }
 
 double factor_error(const World& world, std::int64_t size, std::uint64_t seed, std::span<const Piece> l) {
+  // With a column of L negated, L·Lᵀ is the same.
+  if (!positive_diagonal(world, l)) return std::numeric_limits<double>::max();
   const Vector x = random_vector(size);
   return relative(times(world, l, true, false, times(world, l, true, true, x)),
                   times(world, positive_definite(seed, size), x));

@@ -14,7 +14,7 @@ namespace apps {
 /// Of C = A·B. On all ranks; each element of C is in one piece.
 double product_error(const World& world, std::int64_t size, std::uint64_t seed, std::span<const Piece> c);
 
-/// Of A = L·Lᵀ; above the diagonal, pieces of L may hold anything.
+/// Of A = L·Lᵀ, where L has a positive diagonal. Above it, pieces of L may hold anything.
 double factor_error(const World& world, std::int64_t size, std::uint64_t seed, std::span<const Piece> l);
 
 }  // namespace apps

@@ -78,6 +78,12 @@ TEST(Norms, OfAnotherSeedAreLarge) {
   EXPECT_GT(error_of(l, 4, true), 1e-3);
 }
 
+TEST(Norms, FindANegatedColumnOfAFactor) {
+  Whole l = factor(50, 3);
+  for (std::int64_t i = 7; i < 50; ++i) l.at(i, 7) = -l.at(i, 7);
+  EXPECT_GT(error_of(l, 3, true), 1.0);
+}
+
 TEST(Norms, DoNotLookAboveTheDiagonalOfAFactor) {
   Whole l = factor(50, 3);
   l.at(3, 20) = 1e9;
