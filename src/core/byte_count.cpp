@@ -22,11 +22,21 @@ std::optional<int> power_of(std::string_view unit) noexcept {
   return 10 * static_cast<int>(place % 4 + 1);
 }
 
+/// Nothing unless it is digits only.
+std::optional<std::int64_t> plain_digits(std::string_view text) noexcept {
+  const char* const end = text.data() + text.size();
+  std::int64_t number = 0;
+  const auto [stopped, error] = std::from_chars(text.data(), end, number);
+  if (error != std::errc() || stopped != end || text.front() == '-') return {};
+  return number;
+}
+
 }  // namespace
 
 std::optional<std::int64_t> byte_count(std::string_view text) noexcept {
   constexpr double most = 0x1p53;  // a double has each whole number below it
   text = trimmed(text);
+  if (const auto number = plain_digits(text)) return number;
   double number = 0;
   const auto [stopped, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   const auto power = power_of(trimmed(text.substr(static_cast<std::size_t>(stopped - text.data()))));

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "byte_count.hpp"
 #include "taskgrain/error.hpp"
 #include "taskgrain/pattern.hpp"
 
@@ -146,6 +147,13 @@ TEST(Integer, NothingElseIs) {
 }
 
 // The grammar: tests/python/words/test_numbers.py.
+TEST(ByteCount, TakesEachWholeNumberThatIsWrittenInDigits) {
+  EXPECT_EQ(byte_count("9007199254740993"), (std::int64_t{1} << 53) + 1);
+  EXPECT_EQ(byte_count(" 9223372036854775807 "), largest);
+  EXPECT_FALSE(byte_count("9223372036854775808"));
+  EXPECT_FALSE(byte_count("8388608G"));
+}
+
 TEST(ByteCount, IsRefusedWithTheFlagsName) {
   EXPECT_THAT(
       [&] { field_value(*std::ranges::find(fields(), "output_bytes", &Field::name), "--output-bytes", "64KB"); },

@@ -41,6 +41,10 @@ BYTES = st.builds("{}{}{}".format, NUMBERS, st.sampled_from(["", " "]), UNITS) |
 @example("8388607.5G")
 @example("8388608G")
 @example("1e400")
+@example("9007199254740993")
+@example("9007199254740993 B")
+@example("9223372036854775807")
+@example("9223372036854775808")
 def test_the_core_reads_bytes_as_python_does(text: str) -> None:
     """The grammar of docs/reference/cli.md a second time: a regular expression and Python's numbers."""
     grammar = r"((?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*(?:([KMGTkmgt])(?:iB)?|B)?"
@@ -48,8 +52,11 @@ def test_the_core_reads_bytes_as_python_does(text: str) -> None:
     expected = None
     if match and text.isascii():
         number, unit = match.groups()
+        whole = re.fullmatch(r"\d+", text.strip(), re.ASCII)
         found = float(number) * 1024.0 ** " KMGT".index((unit or " ").upper())
         expected = int(found) if found.is_integer() and found < 2**53 else None
+        if whole and int(number) < 2**63:
+            expected = int(number)
     try:
         assert numbers.size(text, "x") == expected
     except InputError:
