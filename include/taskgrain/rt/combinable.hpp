@@ -66,14 +66,17 @@ class Combinable {
     for (std::size_t w = 1; w < parts_.size(); ++w) result = static_cast<T>(op(std::move(result), parts_[w].value));
     return result;
   }
+  /// Calls `call(value)` for each value, in the order of workers. It may change the value.
+  template <typename Call>
+  void combine_each(Call call) {
+    for (Part& part : parts_) call(part.value);
+  }
   /// Gives all workers the initial value.
   void clear() {
     for (Part& part : parts_) part.value = initial_;
   }
 
  private:
-  template <typename, typename>
-  friend class Collector;
   struct alignas(detail::apart) Part {
     T value;
   };
@@ -127,7 +130,7 @@ class Collector {
  private:
   Values take_any() {
     Values all;
-    for (auto& part : parts_.parts_) append(std::exchange(part.value, {}), all);
+    parts_.combine_each([&](Values& own) { append(std::exchange(own, {}), all); });
     return all;
   }
   static void append(Values&& part, Values& to) {
