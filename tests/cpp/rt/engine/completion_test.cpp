@@ -47,28 +47,42 @@ TEST(Completion, IsReachedWhenNobodyIsBusyNorAMessageUnderWayNorAHoldLeft) {
   } counts[number];
   std::uint64_t under_way = 0;
   int ends = 0;
+  const auto one_in = [&](unsigned chance) { return random() % chance == 0; };
   for (int n = 0; n < 20'000; ++n) {
     const std::size_t w = random() % number;
     auto& [busy, sent, received] = counts[w];
     if (!busy) {
       workers[w].busy();
-      const std::uint64_t taken = random() % 2 * under_way;
-      received += taken, under_way -= taken;
+      const bool takes_all = one_in(2);
+      if (takes_all) {
+        received += under_way;
+        under_way = 0;
+      }
     } else {
-      const std::uint64_t more = random() % 4 / 3;
-      sent += more, under_way += more;
+      const bool sends = one_in(4);
+      if (sends) {
+        ++sent;
+        ++under_way;
+      }
       workers[w].idle(sent, received);
     }
     busy = !busy;
-    if (random() % 16 == 0) ++workers.outside.sent, ++under_way;
-    workers.outside.holds = random() % 16 == 0;
+    const bool outside_sends = one_in(16);
+    if (outside_sends) {
+      ++workers.outside.sent;
+      ++under_way;
+    }
+    const bool held = one_in(16);
+    workers.outside.holds = held;
 
-    if (random() % 2 == 0) continue;
-    const bool somebody = std::ranges::any_of(counts, &Counts::busy), held = workers.outside.holds != 0;
-    ASSERT_EQ(workers.reached(), !somebody && under_way == 0 && !held) << n;
-    ends += !somebody && under_way == 0 && !held;
+    const bool looks = one_in(2);
+    if (!looks) continue;
+    const bool somebody = std::ranges::any_of(counts, &Counts::busy);
+    const bool is_end = !somebody && under_way == 0 && !held;
+    ASSERT_EQ(workers.reached(), is_end) << n;
+    if (is_end) ++ends;
     if (held) continue;
-    if (under_way == 0 && somebody) ASSERT_NE(workers.busy(), Completion::anybody) << n;
+    if (somebody && under_way == 0) ASSERT_NE(workers.busy(), Completion::anybody) << n;
     if (workers.busy() != Completion::anybody) ASSERT_TRUE(counts[workers.busy()].busy) << n;
   }
   EXPECT_GT(ends, 100);
