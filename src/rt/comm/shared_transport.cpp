@@ -123,7 +123,7 @@ void SharedTransport::push(int to, std::uint64_t type, std::span<const std::byte
       is_backlogged = true;
     }
   }
-  segment_->ring_doorbell(place(to));
+  segment_->ring_doorbell(place_of(to));
   if (is_backlogged) segment_->ring_doorbell(segment_->rank());  // a thread of this rank must poll to send the backlog
 }
 
@@ -171,7 +171,7 @@ void SharedTransport::send_backlog(int to) {
       any = true;
     }
   }
-  if (any) segment_->ring_doorbell(place(to));
+  if (any) segment_->ring_doorbell(place_of(to));
 }
 
 bool SharedTransport::flush(Receiver& receiver) {
@@ -222,14 +222,14 @@ void SharedTransport::receive_large(Incoming& in, std::span<const std::byte> byt
     return reply(from, request_pieces_type, what.id);
   }
   // The sender may have freed the body before it was read.
-  if (segment_->block(this->place(from)).abandoned.load() != 0) return receiver.drop(place.token);
+  if (segment_->block(place_of(from)).abandoned.load() != 0) return receiver.drop(place.token);
   receiver.arrived(from, place.token);
   reply(from, ack_type, what.id);
 }
 
 /// Reads the body from the memory of its sender. \returns false if the kernel refuses
 bool SharedTransport::read_memory(Incoming& in, std::byte* to, const Announce& what) noexcept {
-  const RankBlock& block = segment_->block(place(in.from));
+  const RankBlock& block = segment_->block(place_of(in.from));
   const pid_t process = block.process.load(std::memory_order_relaxed);
   if (block.process_namespace != segment_->block(segment_->rank()).process_namespace) in.can_read = false;
   constexpr std::size_t most = std::size_t{1} << 30;  // one call reads no more than 2 GiB
@@ -266,7 +266,7 @@ void SharedTransport::send_pieces() {
       pending.in_pieces = false;
       backlog_.fetch_sub(1, std::memory_order_relaxed);
     }
-    segment_->ring_doorbell(place(pending.to));
+    segment_->ring_doorbell(place_of(pending.to));
   }
 }
 

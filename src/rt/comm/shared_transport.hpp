@@ -82,7 +82,7 @@ class SharedTransport final : public Transport {
   void announce_failure(const std::string& reason) noexcept override { segment_->announce_failure(reason); }
   /// Ranks of other hosts have no block that could be named.
   void blame(int rank, const std::string& how) noexcept override {
-    if (arena_.shared_with(rank)) segment_->blame(place(rank), how);
+    if (arena_.shared_with(rank)) segment_->blame(place_of(rank), how);
   }
   void use(std::span<const int> processors, int workers) noexcept override { segment_->use(processors, workers); }
   bool oversubscribed() const noexcept override { return segment_->oversubscribed(); }
@@ -100,9 +100,9 @@ class SharedTransport final : public Transport {
 
  private:
   int rank_at(int place) const noexcept { return host_[static_cast<std::size_t>(place)]; }
-  int place(int rank) const noexcept { return places_[static_cast<std::size_t>(rank)]; }
+  int place_of(int rank) const noexcept { return places_[static_cast<std::size_t>(rank)]; }
   /// True if the rank has left: it receives nothing any more.
-  bool has_left(int rank) const noexcept { return segment_->block(place(rank)).state.load() == RankBlock::left; }
+  bool has_left(int rank) const noexcept { return segment_->block(place_of(rank)).state.load() == RankBlock::left; }
 
   /// Types of records.
   static constexpr std::uint64_t packet_type = 0, announce_type = 1, ack_type = 2, request_pieces_type = 3,

@@ -260,6 +260,7 @@ void Compiler::remove_implied_edges() {
     std::erase_if(out[a], [&](const Out& edge) { return !edge.carried && implied[edge.to] == a; });
   }
 }
+
 std::uint32_t new_graph_number() noexcept {
   static std::atomic<std::uint32_t> last{0};
   return last.fetch_add(1, std::memory_order_relaxed) + 1;

@@ -121,7 +121,6 @@ struct Wait {
 struct Signal {
   std::int64_t offset, stride;  ///< iteration · stride + offset
   std::uint32_t channel;
-  bool operator==(const Signal&) const = default;
 };
 
 /// A record of an InOrderProgram. Its waits and signals begin where those of the previous record end.
@@ -177,7 +176,6 @@ inline constexpr RecordIndex next_iteration = RecordIndex{1} << 31;
 struct Remote {
   RecordIndex place;
   int worker;
-  bool operator==(const Remote&) const = default;
 };
 
 /// Its signals begin where those of the previous record end.

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <iterator>
-
 #include <string>
 
 #include "graph_compiler.hpp"

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "taskgrain/rt/detail/scope_exit.hpp"
-
 #include "taskgrain/rt/detail/surely.hpp"
 #include "taskgrain/rt/detail/trace.hpp"
 

@@ -3,7 +3,6 @@
 /// The interface behind GlobalMemory and GlobalArray (src/rt/global).
 
 #include <algorithm>
-
 #include <cstddef>
 #include <cstdint>
 #include <memory>

@@ -4,6 +4,9 @@
 #include "taskgrain/rt/detail/sleep.hpp"
 
 #include <gtest/gtest.h>
+#include <linux/membarrier.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -11,15 +14,8 @@
 #include <thread>
 #include <vector>
 
-#if defined(__linux__)
-#include <linux/membarrier.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
-
-#include "rt/refuse_calls.hpp"
-#endif
-
 #include "rt/asleep.hpp"
+#include "rt/refuse_calls.hpp"
 #include "rt/stress.hpp"
 
 namespace taskgrain::rt::detail {
@@ -28,7 +24,7 @@ namespace {
 using namespace std::chrono_literals;
 
 TEST(Barriers, AreAsymmetricWhereTheKernelCan) {
-#if defined(TASKGRAIN_SYMMETRIC_BARRIERS) || defined(__SANITIZE_THREAD__) || !defined(__linux__)
+#if defined(TASKGRAIN_SYMMETRIC_BARRIERS) || defined(__SANITIZE_THREAD__)
   EXPECT_FALSE(asymmetric_barriers);
 #else
   const long can = syscall(SYS_membarrier, MEMBARRIER_CMD_QUERY, 0, 0);
@@ -79,7 +75,6 @@ TEST(Sleeper, DoesNotRememberAWakeUpFromBefore) {
   sleeper.wake();
 }
 
-#if defined(__linux__)
 /// The kernel may be short of memory for the barrier, or a sandbox may come later than the registration.
 TEST(Sleeper, DoesNotSleepIfTheKernelRefusesTheBarrier) {
   if (!asymmetric_barriers) GTEST_SKIP() << "there is no barrier of the kernel";
@@ -97,7 +92,6 @@ TEST(Sleeper, DoesNotSleepIfTheKernelRefusesTheBarrier) {
     GTEST_SKIP() << "there are no filters of system calls here";
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << "it slept";
 }
-#endif
 
 /// Threads that sleep, and a look at them: if none gets on for long, a wake-up was missed. Then all are woken and give
 /// up.
