@@ -10,6 +10,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <deque>
 #include <iterator>
@@ -240,6 +241,42 @@ TEST(MpiTransport, TakesLargeOnesInPieces) {
   for (std::size_t k = 0; k < 80; ++k) sizes.push_back(8192 + 991 * k);
   send_large_ones({.piece_bytes = 4096}, sizes);
   send_large_ones({.receives = 1, .piece_bytes = 10000}, sizes);
+}
+
+TEST(MpiTransport, TakesMoreThanTwoGiB) {
+  if (std::getenv("TASKGRAIN_TEST_LARGE") == nullptr)
+    GTEST_SKIP() << "needs 8 GiB of memory; TASKGRAIN_TEST_LARGE=1 runs it";
+  MpiTransport transport(MPI_COMM_WORLD);
+  // From the first rank to the last, which may be the same: as words, because bytes take long.
+  std::vector<std::uint64_t> body;
+  constexpr std::size_t words = (std::size_t{1} << 28) + 1543;
+  if (transport.rank() == 0) {
+    body.resize(words);
+    for (std::size_t k = 0; k < words; ++k) body[k] = k * 0x9e3779b97f4a7c15u;
+  }
+  struct Words : Transport::Receiver {
+    std::vector<std::uint64_t> came;
+    bool arrived_ = false, reusable_ = false;
+    void packet(int, std::span<const std::byte>) override {}
+    Place place(int, std::span<const std::byte>, std::size_t bytes) override {
+      came.resize(bytes / sizeof(std::uint64_t));
+      return {reinterpret_cast<std::byte*>(came.data()), nullptr};
+    }
+    void arrived(int, void*) override { arrived_ = true; }
+    void reusable(void*) override { reusable_ = true; }
+    void lost(int, const std::string&) noexcept override {}
+  } receiver;
+  const int last = transport.ranks() - 1;
+  if (transport.rank() == 0) transport.send_large(last, {}, std::as_bytes(std::span(body)), nullptr);
+  poll_until(transport, receiver, "the body has come", [&] {
+    return (transport.rank() != 0 || receiver.reusable_) && (transport.rank() != last || receiver.arrived_);
+  });
+  leave(transport, receiver);
+  if (transport.rank() == last) {
+    std::size_t wrong = words - receiver.came.size();
+    for (std::size_t k = 0; k < receiver.came.size(); ++k) wrong += receiver.came[k] != k * 0x9e3779b97f4a7c15u ? 1 : 0;
+    EXPECT_EQ(wrong, 0u);
+  }
 }
 
 TEST(MpiTransport, SendsForOtherThreads) {
