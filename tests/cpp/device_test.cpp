@@ -108,8 +108,12 @@ std::string found(Validation validation, std::size_t bytes, std::pair<std::int64
                   const std::function<void(Device&, const Plan::Node&)>& instead) {
   Execution run({stencil(bytes)}, validation, Isa::automatic);
   Device device(run, 0);
-  for (const Plan::Node& node : device.plan().nodes())
-    std::pair(node.step, node.point) == task ? instead(device, node) : device.execute(node);
+  for (const Plan::Node& node : device.plan().nodes()) {
+    if (std::pair(node.step, node.point) == task)
+      instead(device, node);
+    else
+      device.execute(node);
+  }
   const auto violation = device.settle();
   return violation ? violation->text() : "";
 }
@@ -134,7 +138,10 @@ TEST_P(DeviceMutation, IsFound) {
       {{2, 1}, [](auto&, auto&) {}, "early: graph 0, step 3, point 0, input 1: expected (2, 1)"},
       {{4, 3}, [](auto&, auto&) {}, "skipped: graph 0, step 4, point 3"},
       {{4, 3},
-       [](Device& device, const Plan::Node& node) { device.execute(node), device.execute(node); },
+       [](Device& device, const Plan::Node& node) {
+         device.execute(node);
+         device.execute(node);
+       },
        "repeated: graph 0, step 4, point 3"},
       {{1, 2},
        [](Device& device, const Plan::Node& node) { device.execute(node, 1); },  // by one block only
