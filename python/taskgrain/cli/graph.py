@@ -233,7 +233,7 @@ def _refuse_what_would_be_ignored(drawing: bool, stats: bool, nodes: str | None,
     if nodes is not None and not stats:
         raise UsageError("--nodes is for --stats: give that too")
     if output is not None and not drawing:
-        raise UsageError("--output is for a drawing: give --format svg or --format png too")
+        raise UsageError("--output is for a drawing: give --format svg or --format png")
 
 
 def _show_file(path: Path, graph: GraphOptions, drawn: str, output: Path | None, as_json: bool) -> None:
@@ -248,8 +248,11 @@ def _show_file(path: Path, graph: GraphOptions, drawn: str, output: Path | None,
         raise UsageError(
             f"--{ignored[0].replace('_', '-')}: the graph is that of --from; give --cores alone with it"
         )
-    if drawn == "json" and output is not None and output.suffix.lower() in (".svg", ".png"):
-        drawn = output.suffix[1:].lower()
+    ending = output.suffix.lower() if output is not None and drawn == "json" else ""
+    if ending in (".svg", ".png"):
+        drawn = ending[1:]
+    elif ending in (".pdf", ".jpg", ".jpeg"):
+        raise InputError("--output", str(output), "a drawing by .svg or .png, or JSON by another name")
     cores = len(graph.cores)
     found = read(path)
     bound, steps, heaviest = found.bound(), in_steps(found), kinds(found)

@@ -79,7 +79,8 @@ def _described(base: System, table: _Table, probe: _Table, launch: _Table, limit
         title=table.text("title") or base.title,
         paradigm=table.text("paradigm") or base.paradigm,
         parallelism=table.text("parallelism", ("explicit", "implicit")) or base.parallelism,
-        distributed=table.flag("distributed", base.distributed or bool(network)),
+        # A variant with its system's network is what its system is.
+        distributed=table.flag("distributed", base.distributed or (bool(network) and not base.network)),
         network=network,
         language=table.text("language") or base.language or _language(sources),
         sources=sources,

@@ -44,6 +44,8 @@ def test_the_least_file(tmp_path: Path) -> None:
 def test_a_network_makes_a_system_distributed(tmp_path: Path) -> None:
     system = read(make(tmp_path / "it", "[variants.ranks]\nnetwork = 'MPI'\n"))
     assert (system.distributed, system.variants[0].distributed) == (False, True)
+    refused = read(make(tmp_path / "two", "network = 'TCP'\ndistributed = false\n[variants.own]\n"))
+    assert (refused.distributed, refused.variants[0].distributed) == (False, False)
 
 
 @pytest.mark.parametrize(
