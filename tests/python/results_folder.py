@@ -236,6 +236,6 @@ def of_radices(folder: Path, radices: Sequence[int] = (1, 3, 5, 9)) -> Path:
             ending = "never_reached" if (system, radix) == ("mpi", 5) else "precise"
             lines.append(cell_line(system, pattern))
             lines.append(metg_line(cell, cost * (2 + radix), ending))
-        lines.append(cell_line(system, "stencil_1d"))
-        lines.append(metg_line(cell_name(system, "stencil_1d"), cost * 5))
+        cell = cell_name(system, "stencil_1d")
+        lines += [cell_line(system, "stencil_1d"), run_line(cell), metg_line(cell, cost * 5)]
     return write(folder, lines)

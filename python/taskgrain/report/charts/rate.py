@@ -40,7 +40,7 @@ def chart(results: Results, theme: Theme, width: int | None = None, *, most: flo
     title = "problem size: iterations per task"
     axis = alt.Axis(title=title, values=look.ticks(low, high), format="~s", labelOverlap=True)
     x = alt.X("iterations:Q", scale=look.log(low, high), axis=axis)
-    units = {cell.work_unit for cell in measured}
+    units = {cell.work_unit for cell in measured if cell.work_unit}
     unit = quantity.rate_unit(units.pop()) if len(units) == 1 else "units of work per second"
     # Kernels differ in their rates by orders: each workload says how high its own go.
     scale = alt.Scale(domain=[0, alt.expr("most")], clamp=True)
