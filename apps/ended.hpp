@@ -16,7 +16,7 @@ struct WrongFlags : std::invalid_argument {
   using std::invalid_argument::invalid_argument;
 };
 
-/// Calls the body of a program. \returns the exit code: 2 for flags that are not allowed, which each rank finds by itself
+/// Calls the body of a program. \returns the exit code: 2 for flags that are not allowed, which every rank finds itself
 template <typename Body>
 int ended(const std::string& program, int rank, const Body& body) {
   const auto refused = [&](const std::exception& error) {

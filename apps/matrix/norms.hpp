@@ -1,6 +1,6 @@
 #pragma once
 
-/// How wrong a result is that lies in pieces on all ranks: both sides of its equation times a random vector, the norm of
+/// The error of a result that lies in pieces on all ranks: both sides of its equation times a random vector, the norm of
 /// the difference over that of the result.
 
 #include <cstdint>
